@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
-#include <functional>
 #include <thread>
 #include <vector>
 
@@ -12,20 +11,12 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mapped_file.h"
+#include "base/testing.h"
 #include "base/thread_pool.h"
 #include "base/utf8.h"
 
 namespace mlxcel::base {
 namespace {
-
-std::string message_of(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Dtype, HalfConversionsRoundTripEveryBitPattern) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "base/error.h"
+#include "checkpoint/untrusted.h"
 
 namespace mlxcel::checkpoint {
 namespace {
@@ -12,6 +14,7 @@ using base::JsonField;
 
 constexpr std::array<int64_t, 6> kBits = {2, 3, 4, 5, 6, 8};
 constexpr std::array<int64_t, 3> kGroups = {32, 64, 128};
+constexpr QuantSpec kMlxDefault = {.bits = 4, .group_size = 64};
 
 template <size_t N>
 int one_of(const JsonField& field, const std::array<int64_t, N>& allowed) {
@@ -26,8 +29,19 @@ int one_of(const JsonField& field, const std::array<int64_t, N>& allowed) {
 void check_mode(const JsonField& block) {
   const std::string mode = block.string_or("mode", "affine");
   if (mode != "affine") {
-    throw base::unsupported("{} is '{}'; only 'affine' is supported", block.at("mode").where(), mode);
+    throw base::unsupported("{} is '{}'; only 'affine' is supported", block.at("mode").where(),
+                            printable(mode));
   }
+}
+
+// A module's own parameters. MLX hands them alone to the module's to_quantized, so a field that
+// they leave out has MLX's default, not the block's (mlx.nn.quantize).
+QuantSpec parse_override(const JsonField& field) {
+  check_mode(field);
+  QuantSpec spec = kMlxDefault;
+  if (field.has("bits")) spec.bits = one_of(field.at("bits"), kBits);
+  if (field.has("group_size")) spec.group_size = one_of(field.at("group_size"), kGroups);
+  return spec;
 }
 
 }  // namespace
@@ -39,30 +53,33 @@ QuantizationConfig QuantizationConfig::parse(const JsonField& config) {
     block = config.find("quantization_config");
     // Hub checkpoints use the same name for other schemes, which say so.
     if (block && block->has("quant_method")) {
+      const JsonField method = block->at("quant_method");
       throw base::unsupported("{} is '{}'; only MLX affine quantisation is supported",
-                              block->at("quant_method").where(), block->at("quant_method").value().dump());
+                              method.where(), printable(method.as_string()));
     }
   }
   if (!block) return result;
   check_mode(*block);
-  result.fallback_ = QuantSpec{one_of(block->at("bits"), kBits), one_of(block->at("group_size"), kGroups)};
-  for (const auto& item : block->value().items()) {
-    const JsonField field = item.value().is_null() ? *block : block->at(item.key());
-    if (item.value().is_boolean()) {
-      result.overrides_[item.key()] = item.value().get<bool>() ? result.fallback_ : std::nullopt;
-    } else if (item.value().is_object()) {
-      check_mode(field);
-      QuantSpec spec = *result.fallback_;
-      if (field.has("bits")) spec.bits = one_of(field.at("bits"), kBits);
-      if (field.has("group_size")) spec.group_size = one_of(field.at("group_size"), kGroups);
-      result.overrides_[item.key()] = spec;
+  result.fallback_ =
+      QuantSpec{one_of(block->at("bits"), kBits), one_of(block->at("group_size"), kGroups)};
+  for (const auto& [key, value] : block->value().get_ref<const base::Json::object_t&>()) {
+    if (key == "bits" || key == "group_size" || key == "mode" || value.is_null()) continue;
+    const JsonField field(value, fmt::format("{}, module '{}'", block->where(), printable(key)));
+    if (value.is_object()) {
+      result.overrides_[key] = parse_override(field);
+    } else {
+      result.overrides_[key] = field.as_bool() ? result.fallback_ : std::nullopt;
     }
   }
   return result;
 }
 
 std::optional<QuantSpec> QuantizationConfig::spec_of(const std::string& module) const {
-  const auto it = overrides_.find(module);
+  auto it = overrides_.find(module);
+  // A text model quantised alone, then wrapped, keeps the names that it had alone.
+  constexpr std::string_view kWrapper = "language_model.";
+  if (it == overrides_.end() && module.starts_with(kWrapper))
+    it = overrides_.find(module.substr(kWrapper.size()));
   return it == overrides_.end() ? fallback_ : it->second;
 }
 

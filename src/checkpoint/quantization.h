@@ -17,12 +17,13 @@ struct QuantSpec {
 
 class QuantizationConfig {
  public:
-  // Reads `quantization` (or its twin `quantization_config`) of a config; absent: nothing is quantised.
-  // Throws kBadInput for bits or group sizes out of range, kUnsupported for a mode other than "affine".
+  // Reads `quantization` (or its twin `quantization_config`) of a config; absent: nothing is
+  // quantised. Throws kBadInput for bits or group sizes out of range, kUnsupported for a mode other
+  // than "affine".
   static QuantizationConfig parse(const base::JsonField& config);
 
-  // The spec of a module such as "language_model.model.layers.0.mlp.up_proj", nothing when the config
-  // leaves it unquantised.
+  // The spec of a module such as "language_model.model.layers.0.mlp.up_proj", nothing when the
+  // config leaves it unquantised.
   std::optional<QuantSpec> spec_of(const std::string& module) const;
 
   bool empty() const { return !fallback_ && overrides_.empty(); }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "checkpoint/untrusted.h"
 
 namespace mlxcel::checkpoint {
 namespace {
@@ -33,45 +33,67 @@ struct Extent {
   const std::string* name;
 };
 
-Tensor parse_entry(const std::string& name, const base::JsonField& entry, std::span<const std::byte> payload) {
-  if (name.empty() || name.size() > kMaxNameBytes) {
-    throw bad_input("{}: a tensor name has {} bytes, expected 1..{}", entry.file(), name.size(), kMaxNameBytes);
+// The items of a short list. Its length is checked before each item gets a name for messages.
+std::vector<base::JsonField> short_list(const base::JsonField& field, size_t most) {
+  const base::Json& value = field.value();
+  if (value.is_array() && value.size() > most) {
+    throw bad_input("{} has {} numbers, expected at most {}", field.where(), value.size(), most);
   }
+  return field.as_list();
+}
+
+Tensor parse_entry(const std::string& name, const base::Json& value,
+                   std::span<const std::byte> payload, const std::string& file) {
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    throw bad_input("{}: a tensor name has {} bytes, expected 1..{}", file, name.size(),
+                    kMaxNameBytes);
+  }
+  const std::string where = fmt::format("{}: tensor '{}'", file, printable(name));
+  if (!is_plain(name))
+    throw bad_input("{} has characters in its name that are not printable ASCII", where);
+  const base::JsonField entry(value, where);
   Tensor tensor;
   tensor.name = name;
   const std::string type = entry.at("dtype").as_string();
   const auto dtype = base::parse_dtype(type);
-  if (!dtype) {
-    throw base::unsupported("{}: tensor '{}' has element type '{}', which is not supported", entry.file(), name,
-                            type.substr(0, 20));
-  }
+  if (!dtype)
+    throw base::unsupported("{} has element type '{}', which is not supported", where,
+                            printable(type));
   tensor.dtype = *dtype;
-  const auto dims = entry.at("shape").as_list();
-  if (dims.size() > kMaxRank) {
-    throw bad_input("{}: tensor '{}' has {} dimensions, expected at most {}", entry.file(), name, dims.size(), kMaxRank);
-  }
-  for (const auto& dim : dims) tensor.shape.push_back(dim.as_int(0));
+  for (const auto& dim : short_list(entry.at("shape"), kMaxRank))
+    tensor.shape.push_back(dim.as_int(0));
 
-  const auto offsets = entry.at("data_offsets").as_list();
+  const auto offsets = short_list(entry.at("data_offsets"), 2);
   if (offsets.size() != 2) {
-    throw bad_input("{} has {} numbers, expected 2", entry.at("data_offsets").where(), offsets.size());
+    throw bad_input("{} has {} numbers, expected 2", entry.at("data_offsets").where(),
+                    offsets.size());
   }
   const auto begin = static_cast<uint64_t>(offsets[0].as_int(0));
   const auto end = static_cast<uint64_t>(offsets[1].as_int(0));
   if (begin > end || end > payload.size()) {
-    throw bad_input("{}: tensor '{}' lies at bytes {}..{} of a payload of {} bytes", entry.file(), name, begin, end,
+    throw bad_input("{} lies at bytes {}..{} of a payload of {} bytes", where, begin, end,
                     payload.size());
   }
   uint64_t expected = 0;
   if (!checked_bytes(tensor.shape, base::dtype_size(*dtype), expected)) {
-    throw bad_input("{}: the dimensions {} of tensor '{}' overflow", entry.file(), describe_shape(tensor.shape), name);
+    throw bad_input("{} has dimensions {}, which overflow", where, describe_shape(tensor.shape));
   }
   if (expected != end - begin) {
-    throw bad_input("{}: tensor '{}' is {} ({} bytes), but its offsets span {} bytes", entry.file(), name,
-                    describe(tensor), expected, end - begin);
+    throw bad_input("{} is {} ({} bytes), but its offsets span {} bytes", where, describe(tensor),
+                    expected, end - begin);
   }
   tensor.data = payload.subspan(begin, end - begin);
   return tensor;
+}
+
+// The one member of the header that is no tensor: free text by name.
+void check_metadata(const base::Json& metadata, const std::string& file) {
+  const auto is_string = [](const base::Json& value) { return value.is_string(); };
+  const bool strings =
+      metadata.is_object() && std::all_of(metadata.begin(), metadata.end(), is_string);
+  if (!strings && !metadata.is_null()) {
+    throw bad_input("{}: '__metadata__' is not an object of strings", file);
+  }
 }
 
 // The format demands that tensors cover the payload exactly.
@@ -82,15 +104,17 @@ void check_tiling(std::vector<Extent> extents, uint64_t payload, const std::stri
   uint64_t position = 0;
   for (const Extent& extent : extents) {
     if (extent.begin < position) {
-      throw bad_input("{}: tensor '{}' overlaps the one before it (starts at byte {}, expected {})", file, *extent.name,
-                      extent.begin, position);
+      throw bad_input("{}: tensor '{}' overlaps the one before it (starts at byte {}, expected {})",
+                      file, *extent.name, extent.begin, position);
     }
     if (extent.begin > position) {
-      throw bad_input("{}: {} unused bytes before tensor '{}'", file, extent.begin - position, *extent.name);
+      throw bad_input("{}: {} unused bytes before tensor '{}'", file, extent.begin - position,
+                      *extent.name);
     }
     position = extent.end;
   }
-  if (position != payload) throw bad_input("{}: {} bytes after the last tensor", file, payload - position);
+  if (position != payload)
+    throw bad_input("{}: {} bytes after the last tensor", file, payload - position);
 }
 
 }  // namespace
@@ -111,30 +135,33 @@ std::string describe(const Tensor& tensor) {
 
 std::vector<Tensor> parse_safetensors(std::span<const std::byte> bytes, const std::string& file) {
   static_assert(std::endian::native == std::endian::little, "tensors are used in place");
-  if (bytes.size() < 8) throw bad_input("{}: {} bytes, too short for a safetensors header", file, bytes.size());
+  if (bytes.size() < 8)
+    throw bad_input("{}: {} bytes, too short for a safetensors header", file, bytes.size());
   uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, bytes.data(), sizeof(header_bytes));
   if (header_bytes > kMaxHeaderBytes || header_bytes > bytes.size() - 8) {
-    throw bad_input("{}: header of {} bytes in a file of {} bytes (limit {})", file, header_bytes, bytes.size(),
-                    kMaxHeaderBytes);
+    throw bad_input("{}: header of {} bytes in a file of {} bytes (limit {})", file, header_bytes,
+                    bytes.size(), kMaxHeaderBytes);
   }
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
-  const base::Json header = base::parse_json(text, file);
-  if (!header.is_object()) throw bad_input("{}: the header is not a JSON object", file);
+  // The format wants the brace first: no white space, no byte order mark.
+  if (!text.starts_with('{')) throw bad_input("{}: the header is not a JSON object", file);
+  const base::Json header = parse_untrusted_json(text, file + ": header");
   const auto payload = bytes.subspan(8 + header_bytes);
 
   std::vector<Tensor> tensors;
   std::vector<Extent> extents;
   tensors.reserve(header.size());
   extents.reserve(header.size());
-  const base::JsonField root(header, file);
-  for (const auto& item : header.items()) {
-    if (item.key() == "__metadata__") continue;
-    tensors.push_back(parse_entry(item.key(), base::JsonField(item.value(), file), payload));
+  for (const auto& [name, value] : header.get_ref<const base::Json::object_t&>()) {
+    if (name == "__metadata__") {
+      check_metadata(value, file);
+      continue;
+    }
+    tensors.push_back(parse_entry(name, value, payload, file));
     const auto begin = static_cast<uint64_t>(tensors.back().data.data() - payload.data());
-    extents.push_back({begin, begin + tensors.back().data.size(), &item.key()});
+    extents.push_back({begin, begin + tensors.back().data.size(), &name});
   }
-  for (size_t i = 0; i < tensors.size(); ++i) extents[i].name = &tensors[i].name;
   check_tiling(std::move(extents), payload.size(), file);
   return tensors;
 }

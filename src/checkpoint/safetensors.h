@@ -1,8 +1,7 @@
-// Reader of safetensors files, mapped and checked. The file is untrusted: every size is verified with
-// overflow-safe arithmetic before it is used, and the data of all tensors must tile the payload
-// without gap or overlap.
-// Format: https://github.com/huggingface/safetensors (8-byte little-endian header length, JSON header,
-// payload).
+// Reader of safetensors files, mapped and checked. The file is untrusted: every size is verified
+// with overflow-safe arithmetic before it is used, and the data of all tensors must tile the
+// payload without gap or overlap. Format: https://github.com/huggingface/safetensors (8-byte
+// little-endian header length, JSON header, payload).
 #pragma once
 
 #include <cstddef>
@@ -33,8 +32,9 @@ struct Tensor {
 std::string describe(const Tensor& tensor);
 std::string describe_shape(std::span<const int64_t> shape);
 
-// Tensors of a file image, by name. `file` opens error messages. Throws kBadInput for anything that is
-// not well formed, kUnsupported for an element type that is not read here.
+// Tensors of a file image, in the header's order; their names differ and are printable ASCII.
+// `file` opens error messages. Throws kBadInput for anything that is not well formed, kUnsupported
+// for an element type that is not read here.
 std::vector<Tensor> parse_safetensors(std::span<const std::byte> bytes, const std::string& file);
 
 // The same for a mapped file; the tensors keep it mapped.

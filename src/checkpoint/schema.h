@@ -1,6 +1,6 @@
 // The tensors of a model family as one table, from which loading, key mapping, shape checks and
-// `inspect` all work. A family writes its rows once, in its own short names; a layout says how those
-// names are spelt in a kind of checkpoint.
+// `inspect` all work. A family writes its rows once, in its own short names; a layout says how
+// those names are spelt in a kind of checkpoint.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace mlxcel::checkpoint {
 enum class TensorRole {
   kMatrix,       // [out, in]; used in place, dense or quantised
   kVector,       // norm weights and biases; widened to f32 when loaded
-  kPatchKernel,  // [out, channels, (time,) y, x], or channels last; becomes an f32 matrix [out, c*t*y*x]
+  kPatchKernel,  // [out, channels, (time,) y, x], or channels last; becomes [out, c*t*y*x]
 };
 
 // One row: "text.layers.{}.mlp.up_proj.weight" stands for `count` tensors, {} from 0 to count - 1;

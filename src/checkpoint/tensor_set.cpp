@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file.h"
 #include "base/json.h"
+#include "checkpoint/untrusted.h"
 
 namespace mlxcel::checkpoint {
 namespace {
@@ -12,20 +14,31 @@ namespace {
 namespace fs = std::filesystem;
 using base::bad_input;
 
-// File of each tensor, as the index says. Names of files must be plain: no way out of the folder.
+constexpr size_t kMaxIndexBytes = size_t{64} << 20;
+
+// A file of the same folder: no way out of it, nothing that a message or the system would cut
+// short.
+bool is_plain_file_name(const std::string& name) {
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." && is_plain(name) &&
+         name.find_first_of("/\\") == std::string::npos;
+}
+
+// File of each tensor, as the index says.
 std::map<std::string, std::string> read_index(const fs::path& path) {
-  const base::Json document = base::load_json(path);
+  const base::Json document =
+      parse_untrusted_json(base::read_file(path, kMaxIndexBytes), path.string());
   const base::JsonField index(document, path.string());
   const base::JsonField map = index.at("weight_map");
   if (!map.value().is_object()) throw bad_input("{} is not an object", map.where());
   std::map<std::string, std::string> files;
-  for (const auto& item : map.value().items()) {
-    const std::string file = base::JsonField(item.value(), path.string()).as_string();
-    if (file.empty() || file.find('/') != std::string::npos || file.find('\\') != std::string::npos || file == "..") {
-      throw bad_input("{}: tensor '{}' lies in '{}', expected the name of a file in the same folder", path.string(),
-                      item.key(), file);
+  for (const auto& [name, value] : map.value().get_ref<const base::Json::object_t&>()) {
+    const std::string where = fmt::format("{}: tensor '{}'", path.string(), printable(name));
+    const std::string file = base::JsonField(value, where + " in 'weight_map'").as_string();
+    if (!is_plain_file_name(file)) {
+      throw bad_input("{} lies in '{}', expected the name of a file in the same folder", where,
+                      printable(file));
     }
-    files[item.key()] = file;
+    files[name] = file;
   }
   return files;
 }
@@ -65,7 +78,9 @@ TensorSet TensorSet::open(const fs::path& folder) {
   std::error_code ignored;
   if (!fs::exists(index, ignored)) {
     if (!fs::exists(single, ignored)) {
-      throw base::not_found("{}: neither model.safetensors nor model.safetensors.index.json is there", folder.string());
+      throw base::not_found(
+          "{}: neither model.safetensors nor model.safetensors.index.json is there",
+          folder.string());
     }
     for (Tensor& tensor : open_safetensors(single)) set.add(std::move(tensor), single.string());
     return set;
@@ -76,19 +91,26 @@ TensorSet TensorSet::open(const fs::path& folder) {
   for (const auto& [name, file] : files) shards.insert(file);
   for (const std::string& shard : shards) {
     const fs::path path = folder / shard;
+    if (!fs::exists(path, ignored)) {
+      throw base::not_found("{}: no such file, though {} places tensors there", path.string(),
+                            index.string());
+    }
+  }
+  for (const std::string& shard : shards) {
+    const fs::path path = folder / shard;
     for (Tensor& tensor : open_safetensors(path)) {
       const auto named = files.find(tensor.name);
       if (named == files.end() || named->second != shard) {
-        throw bad_input("{}: holds tensor '{}', which {} does not place there", path.string(), tensor.name,
-                        index.string());
+        throw bad_input("{}: holds tensor '{}', which {} does not place there", path.string(),
+                        tensor.name, index.string());
       }
       set.add(std::move(tensor), path.string());
     }
   }
   for (const auto& [name, file] : files) {
     if (!set.contains(name)) {
-      throw bad_input("{}: tensor '{}' is missing, though {} places it there", (folder / file).string(), name,
-                      index.string());
+      throw bad_input("{}: tensor '{}' is missing, though {} places it there",
+                      (folder / file).string(), printable(name), index.string());
     }
   }
   return set;

@@ -13,8 +13,8 @@ namespace mlxcel::checkpoint {
 class TensorSet {
  public:
   // Reads model.safetensors, or the shards that model.safetensors.index.json names (each must be
-  // present, and hold exactly the tensors that the index gives it). Throws kNotFound when the folder
-  // holds neither.
+  // present, and hold exactly the tensors that the index gives it). Throws kNotFound when the
+  // folder holds neither.
   static TensorSet open(const std::filesystem::path& folder);
 
   // From tensors in memory, e.g. random weights. Names must differ.

@@ -1,5 +1,5 @@
-// A checkpoint's tensors, checked against the family's schema and ready for layers to pick up by their
-// short names.
+// A checkpoint's tensors, checked against the family's schema and ready for layers to pick up by
+// their short names.
 #pragma once
 
 #include <map>
@@ -20,19 +20,31 @@ struct Matrix {
   std::shared_ptr<const void> owner;
 };
 
+// Rows [begin, end) of a matrix, over the same storage.
+Matrix matrix_rows(const Matrix& matrix, int64_t begin, int64_t end);
+
 // A small tensor as f32. Copies share the values.
 using Vector = std::shared_ptr<const std::vector<float>>;
 
+// How much of a checkpoint is wanted: with kHeaders no weight is read, only checked by its header, and
+// small tensors are left out.
+enum class WeightContent { kAll, kHeaders };
+
 class Weights {
  public:
-  // Resolves every row of the schema. A tensor that is missing, unknown or of another shape is an error
-  // naming the tensor, what was expected and what was found.
-  static Weights load(const TensorSet& tensors, const Schema& schema, const QuantizationConfig& quantization);
+  // Resolves every row of the schema. A tensor that is missing, unknown or of another shape is an
+  // error naming the tensor, what was expected and what was found.
+  static Weights load(const TensorSet& tensors, const Schema& schema,
+                      const QuantizationConfig& quantization,
+                      WeightContent content = WeightContent::kAll);
 
-  // By short name, e.g. "text.layers.0.mlp.up_proj.weight". Absent: kInternal (optional ones: use has).
+  // By short name, e.g. "text.layers.0.mlp.up_proj.weight". Absent: kInternal (optional ones: use
+  // has).
   const Matrix& matrix(const std::string& name) const;
   const Vector& vector(const std::string& name) const;
-  bool has(const std::string& name) const { return matrices_.count(name) != 0 || vectors_.count(name) != 0; }
+  bool has(const std::string& name) const {
+    return matrices_.count(name) != 0 || vectors_.count(name) != 0;
+  }
 
   const std::string& layout() const { return layout_; }
   const std::map<std::string, Matrix>& matrices() const { return matrices_; }

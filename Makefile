@@ -1,0 +1,69 @@
+# Everything a user or an engineer does starts here; `make help` lists it.
+SHELL := /bin/bash
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+MODEL := models/mage-vl-demo
+MLXCEL := build/release/mlxcel
+
+.DEFAULT_GOAL := build
+.PHONY: help setup build demo demo-eval test test-release test-sanitized test-threads fuzz lint format install clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/:/' | awk -F: '{ printf "  make %-16s %s\n", $$1, $$2 }'
+
+setup:           ## packages and libraries that the build needs
+	@tools/setup/setup.sh
+
+# Configures a preset once, and builds it: $(call build_preset,release)
+define build_preset
+	@test -f build/$(1)/build.ninja || cmake --preset $(1) >build-$(1).log 2>&1 || { cat build-$(1).log; rm -f build-$(1).log; exit 1; }
+	@rm -f build-$(1).log
+	@if ! ninja -C build/$(1) -n | grep -q 'no work to do'; then echo "building ($(1))"; ninja -C build/$(1) -j$(JOBS); fi
+endef
+
+build: setup     ## the release binary, build/release/mlxcel
+	$(call build_preset,release)
+
+demo: build      ## an answer about a picture, from the checkpoint in the repository
+	@for picture in examples/red_circle.png examples/shapes.jpg; do \
+	  for question in "What color is the circle?" "Describe this image."; do \
+	    case "$$picture $$question" in *"shapes.jpg What"*) question="What shape is green?" ;; esac; \
+	    echo; echo "picture:  $$picture"; echo "question: $$question"; printf 'answer:   '; \
+	    $(MLXCEL) generate -m $(MODEL) --image $$picture -p "$$question" -n 32 --verbose || exit 1; \
+	  done; \
+	done
+
+demo-eval: build ## the demo checkpoint's share of right answers on held-out pictures
+	@tools/demo/run_evaluation.sh $(MLXCEL) $(MODEL)
+
+test: test-release test-sanitized ## every test: release build, then the sanitizer build
+
+test-release: build
+	ctest --test-dir build/release --output-on-failure
+
+test-sanitized: setup
+	$(call build_preset,asan)
+	UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir build/asan --output-on-failure
+
+test-threads: setup ## the tests that use threads, under the thread sanitizer
+	$(call build_preset,tsan)
+	ctest --test-dir build/tsan --output-on-failure -R '^(base|kernels)'
+
+fuzz:            ## every fuzz target for 60 seconds each
+	@tools/setup/setup.sh --fuzz
+	$(call build_preset,fuzz)
+	@tools/fuzz/run.sh build/fuzz $${SECONDS_EACH:-60}
+
+lint: setup      ## formatting and static analysis
+	@find src \( -name '*.cpp' -o -name '*.h' \) -print0 | xargs -0 clang-format --dry-run --Werror
+	$(call build_preset,release)
+	@find src -name '*.cpp' -print0 | xargs -0 -P$(JOBS) -n4 clang-tidy --quiet -p build/release
+
+format:          ## rewrite the sources as .clang-format says
+	@find src \( -name '*.cpp' -o -name '*.h' \) -print0 | xargs -0 clang-format -i
+
+install: build   ## a relocatable tree under PREFIX
+	@cmake --install build/release --prefix $(PREFIX)
+
+clean:           ## remove what was built (not what was fetched)
+	rm -rf build
