@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "checkpoint/untrusted.h"
+#include "base/printable.h"
 
 namespace mlxcel::checkpoint {
 namespace {
@@ -30,7 +30,7 @@ void check_mode(const JsonField& block) {
   const std::string mode = block.string_or("mode", "affine");
   if (mode != "affine") {
     throw base::unsupported("{} is '{}'; only 'affine' is supported", block.at("mode").where(),
-                            printable(mode));
+                            base::printable(mode));
   }
 }
 
@@ -55,7 +55,7 @@ QuantizationConfig QuantizationConfig::parse(const JsonField& config) {
     if (block && block->has("quant_method")) {
       const JsonField method = block->at("quant_method");
       throw base::unsupported("{} is '{}'; only MLX affine quantisation is supported",
-                              method.where(), printable(method.as_string()));
+                              method.where(), base::printable(method.as_string()));
     }
   }
   if (!block) return result;
@@ -64,7 +64,7 @@ QuantizationConfig QuantizationConfig::parse(const JsonField& config) {
       QuantSpec{one_of(block->at("bits"), kBits), one_of(block->at("group_size"), kGroups)};
   for (const auto& [key, value] : block->value().get_ref<const base::Json::object_t&>()) {
     if (key == "bits" || key == "group_size" || key == "mode" || value.is_null()) continue;
-    const JsonField field(value, fmt::format("{}, module '{}'", block->where(), printable(key)));
+    const JsonField field(value, fmt::format("{}, module '{}'", block->where(), base::printable(key)));
     if (value.is_object()) {
       result.overrides_[key] = parse_override(field);
     } else {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "checkpoint/untrusted.h"
+#include "base/printable.h"
 
 namespace mlxcel::checkpoint {
 namespace {
@@ -48,8 +48,8 @@ Tensor parse_entry(const std::string& name, const base::Json& value,
     throw bad_input("{}: a tensor name has {} bytes, expected 1..{}", file, name.size(),
                     kMaxNameBytes);
   }
-  const std::string where = fmt::format("{}: tensor '{}'", file, printable(name));
-  if (!is_plain(name))
+  const std::string where = fmt::format("{}: tensor '{}'", file, base::printable(name));
+  if (!base::is_plain(name))
     throw bad_input("{} has characters in its name that are not printable ASCII", where);
   const base::JsonField entry(value, where);
   Tensor tensor;
@@ -58,7 +58,7 @@ Tensor parse_entry(const std::string& name, const base::Json& value,
   const auto dtype = base::parse_dtype(type);
   if (!dtype)
     throw base::unsupported("{} has element type '{}', which is not supported", where,
-                            printable(type));
+                            base::printable(type));
   tensor.dtype = *dtype;
   for (const auto& dim : short_list(entry.at("shape"), kMaxRank))
     tensor.shape.push_back(dim.as_int(0));
@@ -146,7 +146,7 @@ std::vector<Tensor> parse_safetensors(std::span<const std::byte> bytes, const st
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, header_bytes);
   // The format wants the brace first: no white space, no byte order mark.
   if (!text.starts_with('{')) throw bad_input("{}: the header is not a JSON object", file);
-  const base::Json header = parse_untrusted_json(text, file + ": header");
+  const base::Json header = base::parse_json(text, file + ": header");
   const auto payload = bytes.subspan(8 + header_bytes);
 
   std::vector<Tensor> tensors;

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "checkpoint/untrusted.h"
+#include "base/printable.h"
 
 namespace mlxcel::checkpoint {
 namespace {
@@ -19,24 +19,24 @@ constexpr size_t kMaxIndexBytes = size_t{64} << 20;
 // A file of the same folder: no way out of it, nothing that a message or the system would cut
 // short.
 bool is_plain_file_name(const std::string& name) {
-  return !name.empty() && name.size() <= 255 && name != "." && name != ".." && is_plain(name) &&
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." && base::is_plain(name) &&
          name.find_first_of("/\\") == std::string::npos;
 }
 
 // File of each tensor, as the index says.
 std::map<std::string, std::string> read_index(const fs::path& path) {
   const base::Json document =
-      parse_untrusted_json(base::read_file(path, kMaxIndexBytes), path.string());
+      base::parse_json(base::read_file(path, kMaxIndexBytes), path.string());
   const base::JsonField index(document, path.string());
   const base::JsonField map = index.at("weight_map");
   if (!map.value().is_object()) throw bad_input("{} is not an object", map.where());
   std::map<std::string, std::string> files;
   for (const auto& [name, value] : map.value().get_ref<const base::Json::object_t&>()) {
-    const std::string where = fmt::format("{}: tensor '{}'", path.string(), printable(name));
+    const std::string where = fmt::format("{}: tensor '{}'", path.string(), base::printable(name));
     const std::string file = base::JsonField(value, where + " in 'weight_map'").as_string();
     if (!is_plain_file_name(file)) {
       throw bad_input("{} lies in '{}', expected the name of a file in the same folder", where,
-                      printable(file));
+                      base::printable(file));
     }
     files[name] = file;
   }
@@ -110,7 +110,7 @@ TensorSet TensorSet::open(const fs::path& folder) {
   for (const auto& [name, file] : files) {
     if (!set.contains(name)) {
       throw bad_input("{}: tensor '{}' is missing, though {} places it there",
-                      (folder / file).string(), printable(name), index.string());
+                      (folder / file).string(), base::printable(name), index.string());
     }
   }
   return set;

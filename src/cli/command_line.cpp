@@ -30,14 +30,14 @@ const Verb& find_command(const std::string& argument) {
   }
   if (argument.starts_with('-')) {
     throw base::bad_input("found {} where a command is expected; '{} --help' lists the commands",
-                          quoted(argument), kProgram);
+                          for_message(argument), kProgram);
   }
   const std::string_view near = nearest_name(argument, listed_verb_names());
   if (near.empty()) {
-    throw base::bad_input("unknown command {}; '{} --help' lists the commands", quoted(argument),
-                          kProgram);
+    throw base::bad_input("unknown command {}; '{} --help' lists the commands",
+                          for_message(argument), kProgram);
   }
-  throw base::bad_input("unknown command {}; did you mean '{}'?", quoted(argument), near);
+  throw base::bad_input("unknown command {}; did you mean '{}'?", for_message(argument), near);
 }
 
 std::optional<std::string> answer_for(const Verb& verb, const FlagValues& values,

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/flag_parser.h"
+#include "cli/flag_table.h"
 #include "cli/verbs.h"
 
 namespace mlxcel::cli {

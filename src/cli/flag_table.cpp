@@ -1,200 +1,272 @@
-// What one value may be, and how messages speak of it.
+// The parser of command lines, driven by the table of flags. Every value is checked here, so that
+// what a verb reads later cannot be wrong.
 #include "cli/flag_table.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <cstdlib>
-#include <set>
+#include <utility>
 
 #include "base/error.h"
-#include "base/utf8.h"
 
 namespace mlxcel::cli {
 
+using base::bad_input;
+using base::internal_error;
+
 namespace {
 
-constexpr size_t kQuotedBytes = 60;
-constexpr size_t kLongestName = 64;  // beyond it nothing is compared with known names
-
-template <typename... Cases>
-struct Overloaded : Cases... {
-  using Cases::operator()...;
-};
-template <typename... Cases>
-Overloaded(Cases...) -> Overloaded<Cases...>;
-
-// Edits (insert, delete, replace, swap of neighbours) that turn one name into the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) {
-    for (size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      const size_t replaced = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({replaced, cost[i - 1][j] + 1, cost[i][j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-      }
-    }
-  }
-  return cost[a.size()][b.size()];
-}
-
-std::string_view without_dashes(std::string_view name) {
-  return name.substr(std::min(name.size(), name.find_first_not_of('-')));
-}
+constexpr std::string_view kHelp = "--help";
+constexpr std::string_view kHelpShort = "-h";
 
 }  // namespace
 
-const std::vector<std::string_view>& Flag::choices() const {
-  static const std::vector<std::string_view> none;
-  const auto* choice = std::get_if<ChoiceValue>(&type);
-  return choice ? choice->choices : none;
-}
-
-std::optional<int64_t> parse_integer(std::string_view text) {
-  int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, value);
-  return error == std::errc{} && rest == end ? std::optional(value) : std::nullopt;
-}
-
-// What strtod reads beyond decimal notation (nan, inf, hexadecimal, leading space) is refused.
-std::optional<double> parse_number(const std::string& text) {
-  if (text.empty() || text.find_first_not_of("0123456789.eE+-") != std::string::npos ||
-      text.front() == '+') {
-    return std::nullopt;
+const Flag& FlagValues::declared(std::string_view name) const {
+  for (const Flag& flag : declared_) {
+    if (flag.name == name) {
+      return flag;
+    }
   }
-  char* rest = nullptr;
-  const double value = std::strtod(text.c_str(), &rest);
-  const bool whole = rest == text.c_str() + text.size();
-  return whole && std::isfinite(value) ? std::optional(value) : std::nullopt;
+  throw internal_error("flag '{}' was read but is not declared", name);
 }
 
-bool accepts(const ValueType& type, const std::string& value) {
-  return std::visit(
-      Overloaded{[](const SwitchValue&) { return false; },
-                 [&](const TextValue& text) {
-                   return base::is_valid_utf8(value) && (text.may_be_empty || !value.empty());
-                 },
-                 [&](const PathValue&) { return !value.empty(); },
-                 [&](const IntegerValue& bounds) {
-                   const auto number = parse_integer(value);
-                   return number && *number >= bounds.min && *number <= bounds.max;
-                 },
-                 [&](const NumberValue& bounds) {
-                   const auto number = parse_number(value);
-                   return number && *number <= bounds.max &&
-                          (bounds.above_min ? *number > bounds.min : *number >= bounds.min);
-                 },
-                 [&](const ChoiceValue& choice) {
-                   return std::find(choice.choices.begin(), choice.choices.end(), value) !=
-                          choice.choices.end();
-                 }},
-      type);
-}
+bool FlagValues::has(std::string_view name) const { return given_.contains(declared(name).name); }
 
-std::string describe_expected(const ValueType& type) {
-  return std::visit(
-      Overloaded{
-          [](const SwitchValue&) { return std::string("no value"); },
-          [](const TextValue& text) {
-            return std::string(text.may_be_empty ? "UTF-8 text" : "UTF-8 text that is not empty");
-          },
-          [](const PathValue&) { return std::string("a path that is not empty"); },
-          [](const IntegerValue& bounds) {
-            return fmt::format("an integer from {} to {}", bounds.min, bounds.max);
-          },
-          [](const NumberValue& bounds) {
-            return fmt::format("a number {} {} {} {}", bounds.above_min ? "above" : "from",
-                               bounds.min, bounds.above_min ? "and at most" : "to", bounds.max);
-          },
-          [](const ChoiceValue& choice) {
-            return fmt::format("one of {}", fmt::join(choice.choices, ", "));
-          }},
-      type);
-}
-
-std::string quoted(std::string_view text) {
-  const bool cut = text.size() > kQuotedBytes;
-  if (cut) {
-    text = text.substr(0, kQuotedBytes);
-    text = text.substr(0, base::complete_utf8_prefix(text));
+std::vector<std::string_view> FlagValues::given() const {
+  std::vector<std::string_view> names;
+  for (const Flag& flag : declared_) {
+    if (given_.contains(flag.name)) {
+      names.push_back(flag.name);
+    }
   }
-  std::string out = "'";
-  for (const char c : base::repair_utf8(text)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      out += "\\n";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      out += fmt::format("\\x{:02x}", byte);
+  return names;
+}
+
+bool FlagValues::on(std::string_view name) const {
+  if (!declared(name).is_switch()) {
+    throw internal_error("flag '{}' was read as a switch", name);
+  }
+  return given_.contains(name);
+}
+
+std::vector<std::string> FlagValues::all(std::string_view name) const {
+  const Flag& flag = declared(name);
+  if (flag.is_switch()) {
+    throw internal_error("switch '{}' was read as a value", name);
+  }
+  if (const auto found = given_.find(name); found != given_.end()) {
+    return found->second;
+  }
+  return flag.default_text.empty() ? std::vector<std::string>{}
+                                   : std::vector<std::string>{std::string(flag.default_text)};
+}
+
+std::string FlagValues::single(std::string_view name) const {
+  const std::vector<std::string> values = all(name);
+  if (declared(name).repeatable || values.empty()) {
+    throw internal_error("flag '{}' was read as one value, but it has {}", name, values.size());
+  }
+  return values.front();
+}
+
+std::string FlagValues::text(std::string_view name) const {
+  const ValueType& type = declared(name).type;
+  if (std::holds_alternative<IntegerValue>(type) || std::holds_alternative<NumberValue>(type)) {
+    throw internal_error("flag '{}' was read as text", name);
+  }
+  return single(name);
+}
+
+int64_t FlagValues::integer(std::string_view name) const {
+  if (!std::holds_alternative<IntegerValue>(declared(name).type)) {
+    throw internal_error("flag '{}' was read as an integer", name);
+  }
+  return parse_integer(single(name)).value();
+}
+
+double FlagValues::number(std::string_view name) const {
+  if (!std::holds_alternative<NumberValue>(declared(name).type)) {
+    throw internal_error("flag '{}' was read as a number", name);
+  }
+  return parse_number(single(name)).value();
+}
+
+// One pass over the arguments of a verb.
+class FlagParser {
+ public:
+  FlagParser(std::string_view verb, const std::vector<Flag>& flags,
+             const std::vector<Flag>& positionals, const std::vector<std::string>& arguments)
+      : verb_(verb), flags_(flags), positionals_(positionals), arguments_(arguments) {
+    std::vector<Flag> declared = flags;
+    declared.insert(declared.end(), positionals.begin(), positionals.end());
+    values_ = FlagValues(std::move(declared));
+  }
+
+  FlagValues run() {
+    if (help_is_asked()) {
+      values_.wants_help_ = true;
+      return values_;
+    }
+    while (next_ < arguments_.size()) {
+      const std::string& argument = arguments_[next_++];
+      if (only_positionals_ || argument.size() < 2 || argument.front() != '-') {
+        take_positional(argument);
+      } else if (argument == "--") {
+        only_positionals_ = true;
+      } else if (argument[1] == '-') {
+        take_long(argument);
+      } else {
+        take_short(argument);
+      }
+    }
+    if (find(kHelp) && values_.on(kHelp)) {
+      values_.wants_help_ = true;
     } else {
-      out += c;
+      check_whole();
     }
+    return std::move(values_);
   }
-  return out + (cut ? "...'" : "'");
-}
 
-std::string_view nearest_name(std::string_view given,
-                              const std::vector<std::string_view>& candidates) {
-  const std::string_view typed = without_dashes(given);
-  if (typed.empty() || typed.size() > kLongestName) {
-    return {};
-  }
-  const size_t limit = std::clamp<size_t>(typed.size() / 3, 1, 4);
-  constexpr size_t kShortestStart = 3;
-  std::string_view best;
-  size_t best_distance = limit + 1;
-  for (const std::string_view candidate : candidates) {
-    const std::string_view name = without_dashes(candidate);
-    size_t distance = edit_distance(typed, name);
-    const size_t common = std::min(typed.size(), name.size());
-    if (common >= kShortestStart && typed.substr(0, common) == name.substr(0, common)) {
-      distance = std::min(distance, limit);
+ private:
+  const Flag* find(std::string_view name) const {
+    for (const Flag& flag : flags_) {
+      if (flag.name == name || (!flag.short_name.empty() && flag.short_name == name)) {
+        return &flag;
+      }
     }
-    if (distance < best_distance) {
-      best = candidate;
-      best_distance = distance;
-    }
+    return nullptr;
   }
-  return best;
-}
 
-void check_table(const std::vector<Flag>& flags, const std::vector<Flag>& positionals) {
-  std::set<std::string_view> names;
-  const auto check = [&](const Flag& flag, bool ok, std::string_view fault) {
-    if (!ok) {
-      throw base::internal_error("flag table: '{}' {}", flag.name, fault);
+  bool help_is_asked() const {
+    const auto end = std::find(arguments_.begin(), arguments_.end(), "--");
+    return find(kHelp) && std::any_of(arguments_.begin(), end, [](const std::string& argument) {
+             return argument == kHelp || argument == kHelpShort;
+           });
+  }
+
+  base::Error unknown_flag(std::string_view name) const {
+    std::vector<std::string_view> names;
+    for (const Flag& flag : flags_) {
+      names.push_back(flag.name);
     }
-  };
-  for (const Flag& flag : flags) {
-    check(flag, flag.name.size() > 3 && flag.name.starts_with("--"), "is not a long name");
-    check(flag, names.insert(flag.name).second, "is declared twice");
-    check(flag, flag.short_name.empty() || flag.short_name.size() == 2, "has a wrong short name");
-    check(flag, flag.short_name.empty() || names.insert(flag.short_name).second,
-          "has a short name that is taken");
-    check(flag, flag.is_switch() == flag.placeholder.empty(), "needs a placeholder, or none");
-    check(flag, !flag.group.empty(), "has no group");
+    const std::string_view near = nearest_name(name, names);
+    if (near.empty()) {
+      return bad_input("unknown flag {} for {}; 'mlxcel {} --help' lists its flags",
+                       for_message(name), verb_, verb_);
+    }
+    return bad_input("unknown flag {} for {}; did you mean '{}'?", for_message(name), verb_, near);
   }
-  for (const Flag& flag : positionals) {
-    check(flag, names.insert(flag.name).second, "is declared twice");
-    check(flag, !flag.is_switch() && !flag.name.starts_with('-'), "is not a positional");
+
+  void take_long(const std::string& argument) {
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const Flag* flag = find(name);
+    if (!flag) {
+      throw unknown_flag(name);
+    }
+    if (equals != std::string::npos) {
+      store(*flag, argument.substr(equals + 1));
+    } else {
+      store_separate(*flag);
+    }
   }
-  std::vector<Flag> all = flags;
-  all.insert(all.end(), positionals.begin(), positionals.end());
-  for (const Flag& flag : all) {
-    check(flag, !flag.help.empty() && !flag.help.ends_with('.'), "needs a help without full stop");
-    check(flag, flag.default_text.empty() || accepts(flag.type, std::string(flag.default_text)),
-          "has a default outside its bounds");
-    check(flag, !flag.required || flag.default_text.empty(), "is required and has a default");
-    check(flag, flag.excludes.empty() || names.contains(flag.excludes), "excludes an unknown flag");
+
+  // "-n5", "-n=5", "-n 5", "-v", "-vq", "-vn5".
+  void take_short(const std::string& argument) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (find(fmt::format("-{}", name))) {  // -model: one dash too few
+      throw unknown_flag(name);
+    }
+    for (size_t at = 1; at < argument.size(); ++at) {
+      const Flag* flag = find(std::string{'-', argument[at]});
+      if (!flag) {
+        throw unknown_flag(argument);
+      }
+      const std::string rest = argument.substr(at + 1);
+      if (!rest.empty() && (rest.front() == '=' || !flag->is_switch())) {
+        store(*flag, rest.front() == '=' ? rest.substr(1) : rest);
+        return;
+      }
+      store_separate(*flag);
+    }
   }
+
+  // A flag of this verb is no value: the real value was forgotten.
+  bool is_flag_of_verb(const std::string& argument) const {
+    return argument == "--" || find(argument.substr(0, argument.find('='))) != nullptr;
+  }
+
+  void store_separate(const Flag& flag) {
+    if (flag.is_switch()) {
+      store_checked(flag, "");
+      return;
+    }
+    if (next_ == arguments_.size()) {
+      throw bad_input("{}: {} has no value, expected {}", verb_, flag.name,
+                      describe_expected(flag.type));
+    }
+    const std::string& value = arguments_[next_++];
+    if (is_flag_of_verb(value)) {
+      throw bad_input("{}: {} has no value: found {}, expected {}", verb_, flag.name,
+                      for_message(value), describe_expected(flag.type));
+    }
+    store(flag, value);
+  }
+
+  void store(const Flag& flag, const std::string& value) {
+    if (!accepts(flag.type, value)) {
+      throw bad_input("{}: {} is {}, expected {}", verb_, flag.name, for_message(value),
+                      describe_expected(flag.type));
+    }
+    store_checked(flag, value);
+  }
+
+  void store_checked(const Flag& flag, const std::string& value) {
+    std::vector<std::string>& values = values_.given_[std::string(flag.name)];
+    if (!values.empty() && !flag.repeatable) {
+      throw bad_input("{}: {} is given twice, expected once", verb_, flag.name);
+    }
+    values.push_back(value);
+  }
+
+  void take_positional(const std::string& argument) {
+    if (positional_ == positionals_.size()) {
+      throw bad_input("{}: unexpected argument {}, expected {}", verb_, for_message(argument),
+                      positionals_.empty()
+                          ? "flags only (a value follows its flag, --flag VALUE)"
+                          : fmt::format("nothing after {}", positionals_.back().name));
+    }
+    store(positionals_[positional_++], argument);
+  }
+
+  void check_whole() const {
+    for (const Flag& flag : values_.declared_) {
+      const bool given = values_.has(flag.name);
+      if (flag.required && !given) {
+        throw bad_input("{}: {} is missing, expected {}", verb_, flag.name,
+                        flag.placeholder.empty()
+                            ? describe_expected(flag.type)
+                            : fmt::format("{} {}", flag.name, flag.placeholder));
+      }
+      if (given && !flag.excludes.empty() && values_.has(flag.excludes)) {
+        throw bad_input("{}: {} and {} are both given, expected one of them", verb_, flag.name,
+                        flag.excludes);
+      }
+    }
+  }
+
+  std::string_view verb_;
+  const std::vector<Flag>& flags_;
+  const std::vector<Flag>& positionals_;
+  const std::vector<std::string>& arguments_;
+  FlagValues values_;
+  size_t next_ = 0;
+  size_t positional_ = 0;
+  bool only_positionals_ = false;
+};
+
+FlagValues parse_flags(std::string_view verb, const std::vector<Flag>& flags,
+                       const std::vector<Flag>& positionals,
+                       const std::vector<std::string>& arguments) {
+  return FlagParser(verb, flags, positionals, arguments).run();
 }
 
 }  // namespace mlxcel::cli

@@ -20,6 +20,8 @@ size_t columns(std::string_view text) {
   }));
 }
 
+std::string new_line(size_t indent) { return fmt::format("\n{:{}}", "", indent); }
+
 struct Row {
   std::string left;
   std::string right;
@@ -43,8 +45,7 @@ std::string two_columns(const std::vector<Row>& rows, size_t left_width) {
   for (const Row& row : rows) {
     out += std::string(kMargin, ' ') + row.left;
     const size_t used = kMargin + columns(row.left);
-    out +=
-        used + kMargin > indent ? "\n" + std::string(indent, ' ') : std::string(indent - used, ' ');
+    out += used + kMargin > indent ? new_line(indent) : std::string(indent - used, ' ');
     out += wrap(row.right, kHelpColumns - indent, indent) + "\n";
   }
   return out;
@@ -63,7 +64,7 @@ std::string wrap(std::string_view text, size_t width, size_t indent) {
     const size_t end = std::min(text.size(), text.find(' ', begin));
     const std::string_view word = text.substr(begin, end - begin);
     if (used > 0 && used + 1 + columns(word) > width) {
-      out += "\n" + std::string(indent, ' ');
+      out += new_line(indent);
       used = 0;
     } else if (used > 0) {
       out += ' ';
@@ -84,7 +85,7 @@ std::string wrap_command(std::string_view command, size_t width, size_t indent) 
   size_t begin = 0;  // of a flag with its value: lines break only in front of flags
   const auto take = [&](size_t end) {
     const std::string_view piece = command.substr(begin, end - begin);
-    if (!line.empty() && columns(line) + columns(piece) + kContinued.size() > width) {
+    if (!line.empty() && columns(line) + columns(piece) + kContinued.size() - 1 > width) {
       out += line + std::string(kContinued);
       line = std::string(indent, ' ') + std::string(piece.substr(1));
     } else {
@@ -145,7 +146,7 @@ std::string usage_line(const Verb& verb) {
   for (const Flag& flag : verb.positionals) {
     out += flag.required ? fmt::format(" {}", flag.name) : fmt::format(" [{}]", flag.name);
   }
-  return out + " [FLAGS]";
+  return verb.flags.size() > 1 ? out + " [FLAGS]" : out;  // --help alone is not worth a word
 }
 
 std::string program_help() {
@@ -183,7 +184,7 @@ std::string verb_help(const Verb& verb) {
   std::transform(verb.flags.begin(), verb.flags.end(), std::back_inserter(all), flag_row);
   const size_t width = left_width(all);
   if (!positionals.empty()) {
-    out += "\nArguments:\n" + two_columns(positionals, width);
+    out += fmt::format("\nArguments:\n{}", two_columns(positionals, width));
   }
   for (const std::string_view group : flag_groups(verb)) {
     out += fmt::format("\n{}:\n", group);

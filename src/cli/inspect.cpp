@@ -159,8 +159,13 @@ int run_inspect(const FlagValues& flags) {
 
 int run_list(const FlagValues& flags) {
   const std::string extra = flags.has("--models-dir") ? flags.text("--models-dir") : "";
+  const std::vector<StoredModel> models = list_models(extra);
+  if (flags.on("--names")) {  // what completions ask for: nothing is opened
+    for (const StoredModel& model : models) std::cout << model.name << "\n";
+    return 0;
+  }
   base::Json rows = base::Json::array();
-  for (const StoredModel& model : list_models(extra)) {
+  for (const StoredModel& model : models) {
     std::string family;
     try {
       family = models::load_family_config(model.folder)->info.description;

@@ -42,11 +42,13 @@ void add_hugging_face_cache(std::vector<StoredModel>& models) {
   }
   constexpr std::string_view kPrefix = "models--";
   for (const fs::path& folder : subfolders(root)) {
-    std::string name = folder.filename().string();
-    if (!name.starts_with(kPrefix)) continue;
-    name = name.substr(kPrefix.size());
-    if (const size_t dashes = name.find("--"); dashes != std::string::npos)
-      name.replace(dashes, 2, "/");
+    const std::string file = folder.filename().string();
+    if (!file.starts_with(kPrefix)) continue;
+    const std::string_view full = std::string_view(file).substr(kPrefix.size());
+    const size_t dashes = full.find("--");
+    const std::string name = dashes == std::string_view::npos
+                                 ? std::string(full)
+                                 : fmt::format("{}/{}", full.substr(0, dashes), full.substr(dashes + 2));
     for (const fs::path& snapshot : subfolders(folder / "snapshots")) {
       if (is_checkpoint(snapshot)) models.push_back({name, snapshot});
     }

@@ -182,10 +182,9 @@ Flags models_dir_flags() {
   return {{.name = "--models-dir",
            .placeholder = "DIR",
            .type = PathValue{},
-           .default_text = "models",
            .complete = Completion::kDirectory,
            .group = "Model",
-           .help = "Folder whose subfolders are checkpoints"}};
+           .help = "Look in this folder, before the usual ones"}};
 }
 
 }  // namespace mlxcel::cli

@@ -46,7 +46,7 @@ Verb chat_verb() {
               {"Reads a line, answers, and remembers the conversation. Lines that begin with a "
                "slash are commands: /image FILE adds a picture to the next turn; /clear (or "
                "/reset) forgets the conversation and its pictures; /system TEXT sets the system "
-               "prompt; /stats shows tokens and speed of the last answer; /help "
+               "prompt and starts over; /stats shows tokens and speed of the last answer; /help "
                "lists the commands; /exit (or end of input) leaves.",
                "Pictures given with --image belong to the first turn."},
           .examples = {{"Start with a picture", "mlxcel chat -m mage-vl-demo --image receipt.jpg"},
@@ -100,10 +100,12 @@ Verb list_verb() {
                         .help = "Print only the names, one on each line"}};
   return {.name = "list",
           .summary = "List the checkpoints on this machine",
-          .description = {"Each subfolder of the models folder that holds a config.json is a "
-                          "checkpoint. Those in the default folder can be given to --model by "
-                          "name, all others by path."},
-          .examples = {{"Checkpoints in ./models", "mlxcel list"},
+          .description = {"Searched are the folder of --models-dir, $MLXCEL_MODELS, ./models, "
+                          "~/.local/share/mlxcel/models, share/mlxcel/models beside the installed "
+                          "program, and the Hugging Face cache. --model takes the names that "
+                          "'mlxcel list' shows without --models-dir; any other checkpoint is given "
+                          "by its path."},
+          .examples = {{"Checkpoints in the usual folders", "mlxcel list"},
                        {"Checkpoints elsewhere, for a script",
                         "mlxcel list --models-dir /srv/models --json"}},
           .flags = combine({models_dir_flags(), json_flags("Print a JSON list"), names})};
@@ -125,7 +127,9 @@ Verb completion_verb() {
 Verb help_verb(const std::vector<Verb>& others) {
   ChoiceValue names;
   for (const Verb& verb : others) {
-    names.choices.push_back(verb.name);
+    if (!verb.hidden) {
+      names.choices.push_back(verb.name);
+    }
   }
   names.choices.push_back("help");
   return {.name = "help",

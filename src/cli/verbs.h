@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/flag_table.h"
+#include "cli/flag.h"
 
 namespace mlxcel::cli {
 

@@ -37,7 +37,8 @@ LoadedModel LoadedModel::open(const std::filesystem::path& folder, const ops::Co
   }
   // The small files first: a mistake in them shows before gigabytes are touched.
   auto config = models::load_family_config(folder);
-  auto tokenizer = text::Tokenizer::load(folder);
+  auto tokenizer = text::Tokenizer::load(
+      folder, {.padded_vocab = static_cast<int32_t>(config->info.vocab_size)});
   auto chat_template = load_template(folder);
   std::optional<image::ImageProcessor> processor;
   if (config->info.images) processor = load_processor(folder, *config->info.images);

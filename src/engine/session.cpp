@@ -38,7 +38,7 @@ class AnswerText {
   std::string take() { return std::move(text_); }
 
  private:
-  bool emit(const text::StopMatcher::Result& result) {
+  bool emit(const text::StopMatcher::Step& result) {
     if (!result.text.empty()) {
       text_ += result.text;
       if (callbacks_.on_text) callbacks_.on_text(result.text);

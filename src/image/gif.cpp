@@ -54,6 +54,7 @@ class Reader {
     if (count <= 0) return 0;
     const size_t available =
         std::min(reader->source_.size() - reader->position_, static_cast<size_t>(count));
+    if (available == 0) return 0;
     std::memcpy(out, reader->source_.data() + reader->position_, available);
     reader->position_ += available;
     return static_cast<int>(available);

@@ -20,7 +20,10 @@
 namespace mlxcel::image {
 namespace {
 
+// A compressed text chunk of a few kilobytes may unpack to the first of these; the second bounds
+// how many are kept.
 constexpr png_alloc_size_t kMaxChunkBytes = 8 << 20;
+constexpr png_uint_32 kMaxTextChunks = 32;
 constexpr std::string_view kRawExifKey = "Raw profile type exif";
 constexpr std::string_view kXmpKey = "XML:com.adobe.xmp";
 
@@ -48,6 +51,21 @@ std::vector<uint8_t> parse_raw_profile(std::string_view text) {
   return bytes;
 }
 
+// Whether the chunks lie within the data, up to the one that ends the picture. The library believes
+// the length that a chunk announces and allocates it before it reads.
+bool chunks_are_complete(std::span<const std::byte> data) {
+  constexpr size_t overhead = 12;  // length, name, checksum
+  size_t at = 8;                   // behind the signature
+  while (at <= data.size() && data.size() - at >= overhead) {
+    size_t length = 0;
+    for (size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<size_t>(data[at + i]);
+    if (length > data.size() - at - overhead) return false;
+    if (std::memcmp(data.data() + at + 4, "IEND", 4) == 0) return true;
+    at += overhead + length;
+  }
+  return false;
+}
+
 class Reader {
  public:
   explicit Reader(const Source& source) : source_(source) {}
@@ -56,6 +74,9 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   Image read() {
+    if (!chunks_are_complete(source_.bytes)) {
+      throw base::bad_input("{}: PNG: the data ends before the picture does", source_.name);
+    }
     png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, on_warning);
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) throw base::resource_error("{}: PNG: out of memory", source_.name);
@@ -116,6 +137,7 @@ class Reader {
     png_set_read_fn(png_, this, on_read);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // make_image has our own
     png_set_chunk_malloc_max(png_, kMaxChunkBytes);
+    png_set_chunk_cache_max(png_, kMaxTextChunks);
     static constexpr png_byte ignored[] =
         "iCCP\0sPLT\0hIST\0sCAL\0pCAL\0oFFs\0bKGD\0gAMA\0cHRM\0sRGB\0tIME";
     png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, ignored, sizeof(ignored) / 5);

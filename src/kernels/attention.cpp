@@ -1,6 +1,6 @@
-// Cuts attention into tasks: by head and tile of queries, and for decoding by kv head and stretch of the
-// context. The cuts depend on shapes alone and partial results are merged in order, so results are the
-// same for any number of threads.
+// Cuts attention into tasks: by head and tile of queries, and for decoding by kv head and stretch
+// of the context. The cuts depend on shapes alone and partial results are merged in order, so
+// results are the same for any number of threads.
 #include <algorithm>
 #include <vector>
 
@@ -21,7 +21,8 @@ struct GroupedQueries {
   int64_t repeat;
   int64_t start;  // position of token 0
 
-  void place(int64_t index, int64_t kv_head, const float** query, float** target, int64_t* visible) const {
+  void place(int64_t index, int64_t kv_head, const float** query, float** target,
+             int64_t* visible) const {
     const int64_t token = index / repeat;
     const int64_t head = kv_head * repeat + index % repeat;
     *query = q.data + token * q.row_stride + head * dim;
@@ -55,7 +56,8 @@ void cached_few(const GroupedQueries& queries, int64_t count, const KvBlocks& ca
     work.end = std::min(keys, work.begin + kDirectKeys);
     work.queries = count;
     float* unused = nullptr;
-    for (int64_t i = 0; i < count; ++i) queries.place(i, head, &work.q[i], &unused, &work.visible[i]);
+    for (int64_t i = 0; i < count; ++i)
+      queries.place(i, head, &work.q[i], &unused, &work.visible[i]);
     work.partial = partials + part * part_stride + head * count * stride;
     direct_attention(work);
   });
@@ -101,8 +103,9 @@ struct BlockTile {
 
 }  // namespace
 
-void block_attention(PackedHeads q, PackedHeads k, PackedHeads v, std::span<const int64_t> cu_seqlens,
-                     int64_t heads, int64_t dim, float scale, float* out, base::ThreadPool& pool) {
+void block_attention(PackedHeads q, PackedHeads k, PackedHeads v,
+                     std::span<const int64_t> cu_seqlens, int64_t heads, int64_t dim, float scale,
+                     float* out, base::ThreadPool& pool) {
   std::vector<BlockTile> tiles;
   for (size_t b = 0; b + 1 < cu_seqlens.size(); ++b) {
     for (int64_t first = cu_seqlens[b]; first < cu_seqlens[b + 1]; first += kLaneQueries) {
@@ -131,11 +134,12 @@ void block_attention(PackedHeads q, PackedHeads k, PackedHeads v, std::span<cons
   });
 }
 
-void cached_attention(PackedHeads q, int64_t tokens, int64_t start, int64_t heads, const KvBlocks& cache,
-                      float scale, float* out, base::ThreadPool& pool) {
+void cached_attention(PackedHeads q, int64_t tokens, int64_t start, int64_t heads,
+                      const KvBlocks& cache, float scale, float* out, base::ThreadPool& pool) {
   if (tokens <= 0 || heads <= 0) return;
   if (cache.kv_heads <= 0 || heads % cache.kv_heads != 0) {
-    throw base::internal_error("cached_attention: {} query heads over {} kv heads", heads, cache.kv_heads);
+    throw base::internal_error("cached_attention: {} query heads over {} kv heads", heads,
+                               cache.kv_heads);
   }
   const GroupedQueries queries = {q, out, cache.dim, heads, heads / cache.kv_heads, start};
   const int64_t count = tokens * queries.repeat;

@@ -7,7 +7,8 @@
 
 namespace mlxcel::kernels {
 
-// The rows (keys, or values) of one head: row t is `dim` elements of `type` in block t / block_rows.
+// The rows (keys, or values) of one head: row t is `dim` elements of `type` in block t /
+// block_rows.
 struct HeadRows {
   const void* const* blocks;
   int64_t block_rows;
@@ -20,9 +21,10 @@ struct HeadRows {
   }
 };
 
-// Up to kLaneQueries queries, one a vector lane, against keys [0, keys), tile by tile with a running
-// maximum; for prompts and pictures. Query i attends to keys t < visible[i] (at least one of them).
-constexpr int64_t kLaneQueries = 64;
+// Up to kLaneQueries queries, one a vector lane, against keys [0, keys), tile by tile with a
+// running maximum; for prompts and pictures. Query i attends to keys t < visible[i] (at least one
+// of them).
+constexpr int64_t kLaneQueries = 256;
 struct LaneAttention {
   HeadRows key_rows;
   HeadRows value_rows;
@@ -36,9 +38,10 @@ struct LaneAttention {
 };
 void lane_attention(const LaneAttention& work);
 
-// Up to kDirectQueries queries against keys [begin, end), at most kDirectKeys of them; for decoding, where
-// reading the cache is the limit. Gives for each query dim + 2 floats: the maximum of the scores, the
-// sum of the exponentials, and the weighted sum of the values, not yet divided by it.
+// Up to kDirectQueries queries against keys [begin, end), at most kDirectKeys of them; for
+// decoding, where reading the cache is the limit. Gives for each query dim + 2 floats: the maximum
+// of the scores, the sum of the exponentials, and the weighted sum of the values, not yet divided
+// by it.
 constexpr int64_t kDirectQueries = 8;
 constexpr int64_t kDirectKeys = 256;
 struct DirectAttention {

@@ -39,13 +39,33 @@ HWY_INLINE uint64_t spread8(uint64_t packed) {
 #endif
 }
 
+// The kBits bytes at p as an integer. Loads of whole words, combined in registers: a copy into a
+// wider variable would be stored in parts and then wait for the parts when it is read.
+template <int kBits>
+HWY_INLINE uint64_t load_packed(const uint8_t* p) {
+  const auto half = [](const uint8_t* at) HWY_ATTR {
+    uint16_t value;
+    std::memcpy(&value, at, 2);
+    return static_cast<uint64_t>(value);
+  };
+  const auto word = [](const uint8_t* at) HWY_ATTR {
+    uint32_t value;
+    std::memcpy(&value, at, 4);
+    return static_cast<uint64_t>(value);
+  };
+  if constexpr (kBits == 2) return half(p);
+  if constexpr (kBits == 3) return half(p) | static_cast<uint64_t>(p[2]) << 16;
+  if constexpr (kBits == 4) return word(p);
+  if constexpr (kBits == 5) return word(p) | static_cast<uint64_t>(p[4]) << 32;
+  return word(p) | half(p + 4) << 32;
+}
+
 // `count` (a multiple of 8) integers of kBits bits from src, one byte each, `offset` added to each.
 template <int kBits>
 HWY_INLINE void expand_bytes(const uint8_t* src, int64_t count, uint8_t offset, uint8_t* dst) {
   const uint64_t offsets = 0x0101010101010101ULL * offset;
   for (int64_t i = 0; i < count; i += 8) {
-    uint64_t packed = 0;
-    std::memcpy(&packed, src + i / 8 * kBits, kBits);
+    const uint64_t packed = load_packed<kBits>(src + i / 8 * kBits);
     const uint64_t bytes = spread8<kBits>(packed) + offsets;
     std::memcpy(dst + i, &bytes, 8);
   }
@@ -54,11 +74,16 @@ HWY_INLINE void expand_bytes(const uint8_t* src, int64_t count, uint8_t offset, 
 HWY_INLINE void expand_bytes(int bits, const uint8_t* src, int64_t count, uint8_t offset,
                              uint8_t* dst) {
   switch (bits) {
-    case 2: return expand_bytes<2>(src, count, offset, dst);
-    case 3: return expand_bytes<3>(src, count, offset, dst);
-    case 4: return expand_bytes<4>(src, count, offset, dst);
-    case 5: return expand_bytes<5>(src, count, offset, dst);
-    default: return expand_bytes<6>(src, count, offset, dst);
+    case 2:
+      return expand_bytes<2>(src, count, offset, dst);
+    case 3:
+      return expand_bytes<3>(src, count, offset, dst);
+    case 4:
+      return expand_bytes<4>(src, count, offset, dst);
+    case 5:
+      return expand_bytes<5>(src, count, offset, dst);
+    default:
+      return expand_bytes<6>(src, count, offset, dst);
   }
 }
 

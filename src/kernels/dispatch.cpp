@@ -58,8 +58,8 @@ void force_target(std::string_view name) {
     known += (known.empty() ? "" : ", ") + candidate;
   }
   hwy::SetSupportedTargetsForTest(current);
-  throw base::bad_input("MLXCEL_CPU: instruction set '{}' is not available, expected one of {}", name,
-                        known);
+  throw base::bad_input("MLXCEL_CPU: instruction set '{}' is not available, expected one of {}",
+                        name, known);
 }
 
 void init_from_environment() {

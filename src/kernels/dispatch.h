@@ -13,9 +13,9 @@ std::string active_target();
 // Names of the sets that were compiled in and that this machine can run, best first.
 std::vector<std::string> supported_targets();
 
-// Uses the named set from now on (an empty name: the best). Throws kBadInput for one that is absent,
-// naming those that are there. MLXCEL_CPU does the same for a whole process when `init_from_environment`
-// is called at start. Not to be called while kernels run.
+// Uses the named set from now on (an empty name: the best). Throws kBadInput for one that is
+// absent, naming those that are there. MLXCEL_CPU does the same for a whole process when
+// `init_from_environment` is called at start. Not to be called while kernels run.
 void force_target(std::string_view name);
 void init_from_environment();
 

@@ -1,4 +1,5 @@
-// Operations that treat each element alone: activations, sums, products, and the ends of linear layers.
+// Operations that treat each element alone: activations, sums, products, and the ends of linear
+// layers.
 #include "kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/elementwise.cpp"
@@ -130,7 +131,8 @@ void for_ranges(int64_t count, base::ThreadPool& pool, const Range& range) {
 
 }  // namespace
 
-void activate(Activation activation, const float* x, int64_t count, float* y, base::ThreadPool& pool) {
+void activate(Activation activation, const float* x, int64_t count, float* y,
+              base::ThreadPool& pool) {
   for_ranges(count, pool, [&](int64_t begin, int64_t size) {
     HWY_DYNAMIC_DISPATCH(ActivateRange)(activation, x + begin, size, y + begin);
   });
@@ -153,8 +155,8 @@ void finish_tile(float* tile, int64_t tile_stride, int64_t rows, int64_t columns
   HWY_DYNAMIC_DISPATCH(FinishTile)(tile, tile_stride, rows, columns, epilogue, out, out_stride);
 }
 
-void finish_swiglu(const float* gate, const float* up, int64_t tile_stride, int64_t rows, int64_t columns,
-                   float* out, int64_t out_stride) {
+void finish_swiglu(const float* gate, const float* up, int64_t tile_stride, int64_t rows,
+                   int64_t columns, float* out, int64_t out_stride) {
   HWY_DYNAMIC_DISPATCH(FinishSwiglu)(gate, up, tile_stride, rows, columns, out, out_stride);
 }
 

@@ -26,7 +26,8 @@ namespace mlxcel::kernels {
 
 HWY_EXPORT(DequantizeRow);
 
-void embedding(const WeightView& table, std::span<const int32_t> ids, float* y, base::ThreadPool& pool) {
+void embedding(const WeightView& table, std::span<const int32_t> ids, float* y,
+               base::ThreadPool& pool) {
   for_row_tasks(static_cast<int64_t>(ids.size()), table.in, pool, [&](int64_t row, int64_t count) {
     for (int64_t r = row; r < row + count; ++r) {
       HWY_DYNAMIC_DISPATCH(DequantizeRow)(table, ids[static_cast<size_t>(r)], y + r * table.in);

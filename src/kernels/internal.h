@@ -1,5 +1,6 @@
-// What the files of this folder share beyond the public contract: how calls are cut into tasks and the
-// functions that one file provides to another. Each is compiled for every target and picked at run time.
+// What the files of this folder share beyond the public contract: how calls are cut into tasks and
+// the functions that one file provides to another. Each is compiled for every target and picked at
+// run time.
 #pragma once
 
 #include <algorithm>
@@ -52,13 +53,13 @@ constexpr int64_t kGemmRows = 512;
 void gemm_tile(const WeightView& weight, const float* x, int64_t rows, int64_t begin, int64_t count,
                float* tile);
 
-// Rows x columns of the tile to out, through the epilogue. `epilogue` and `out` are already moved to
-// the first row and column; rows of out and residual are `out_stride` floats apart. The tile is scratch
-// afterwards.
+// Rows x columns of the tile to out, through the epilogue. `epilogue` and `out` are already moved
+// to the first row and column; rows of out and residual are `out_stride` floats apart. The tile is
+// scratch afterwards.
 void finish_tile(float* tile, int64_t tile_stride, int64_t rows, int64_t columns,
                  const Epilogue& epilogue, float* out, int64_t out_stride);
 // out = silu(gate) * up.
-void finish_swiglu(const float* gate, const float* up, int64_t tile_stride, int64_t rows, int64_t columns,
-                   float* out, int64_t out_stride);
+void finish_swiglu(const float* gate, const float* up, int64_t tile_stride, int64_t rows,
+                   int64_t columns, float* out, int64_t out_stride);
 
 }  // namespace mlxcel::kernels

@@ -24,8 +24,7 @@ HWY_INLINE void narrow_bf16(const float* x, int64_t count, uint16_t* y) {
     const VU rounded = hn::Add(bits, hn::Add(odd, hn::Set(du, 0x7FFF)));
     // Rounding could turn a NaN into infinity; keep its upper half and make it quiet.
     const VU quiet = hn::Or(bits, hn::Set(du, 0x00400000));
-    const VU chosen =
-        hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, quiet);
+    const VU chosen = hn::IfThenElse(hn::RebindMask(du, hn::Eq(v, v)), rounded, quiet);
     const VU upper = hn::ShiftRight<16>(chosen);
     hn::StoreU(hn::DemoteTo(dh, hn::BitCast(di, upper)), dh, y + i);
   }

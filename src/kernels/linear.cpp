@@ -1,6 +1,6 @@
-// Cuts linear layers into tasks. A task is a tile of outputs whose size follows from the shape of the
-// matrix alone, so results are the same for any number of threads; the tile kernels make each output
-// the same for any number of rows on either side of kFewRows, too.
+// Cuts linear layers into tasks. A task is a tile of outputs whose size follows from the shape of
+// the matrix alone, so results are the same for any number of threads; the tile kernels make each
+// output the same for any number of rows on either side of kFewRows, too.
 #include <algorithm>
 #include <vector>
 
@@ -19,15 +19,18 @@ int64_t row_size(const WeightView& w) {
 }
 
 void check(const WeightView& w) {
-  const bool type_ok = w.dtype == base::DType::kF32 || w.dtype == base::DType::kF16 ||
-                       w.dtype == base::DType::kBF16;
-  if (!type_ok) throw base::internal_error("linear: dtype {}, expected F32, F16 or BF16", base::dtype_name(w.dtype));
+  const bool type_ok =
+      w.dtype == base::DType::kF32 || w.dtype == base::DType::kF16 || w.dtype == base::DType::kBF16;
+  if (!type_ok)
+    throw base::internal_error("linear: dtype {}, expected F32, F16 or BF16",
+                               base::dtype_name(w.dtype));
   if (!w.quantized()) return;
   const bool bits_ok = w.bits >= 2 && w.bits <= 8 && w.bits != 7;
   const bool group_ok = w.group_size == 32 || w.group_size == 64 || w.group_size == 128;
   if (!bits_ok || !group_ok || w.in % w.group_size != 0) {
-    throw base::internal_error("linear: {} bits, groups of {} over {} inputs is not an MLX affine format", w.bits,
-                               w.group_size, w.in);
+    throw base::internal_error(
+        "linear: {} bits, groups of {} over {} inputs is not an MLX affine format", w.bits,
+        w.group_size, w.in);
   }
 }
 
@@ -76,7 +79,8 @@ Epilogue moved(Epilogue epilogue, int64_t row, int64_t column, int64_t out) {
   return epilogue;
 }
 
-void run_many_rows(std::span<const Job> jobs, const float* x, int64_t rows, base::ThreadPool& pool) {
+void run_many_rows(std::span<const Job> jobs, const float* x, int64_t rows,
+                   base::ThreadPool& pool) {
   int64_t total = 0;
   const std::vector<Plan> plans = plan_jobs(jobs, rows, &total);
   pool.run(static_cast<size_t>(total), [&](size_t task) {
@@ -97,8 +101,8 @@ void run_many_rows(std::span<const Job> jobs, const float* x, int64_t rows, base
       gemm_tile(*job.up, x + row * w.in, tile_rows, column, columns, tile + tile_size);
       finish_swiglu(tile, tile + tile_size, kGemmColumns, tile_rows, columns, y, w.out);
     } else {
-      finish_tile(tile, kGemmColumns, tile_rows, columns, moved(job.epilogue, row, column, w.out), y,
-                  w.out);
+      finish_tile(tile, kGemmColumns, tile_rows, columns, moved(job.epilogue, row, column, w.out),
+                  y, w.out);
     }
   });
 }
@@ -112,7 +116,8 @@ class Preparations {
       if (job.up != nullptr) add(*job.up);
     }
     int64_t floats = 0;
-    for (const Entry& entry : entries_) floats += round_up(prepared_floats(*entry.weight, rows), 16);
+    for (const Entry& entry : entries_)
+      floats += round_up(prepared_floats(*entry.weight, rows), 16);
     float* memory = scratch_floats(Slot::kShared, static_cast<size_t>(floats));
     for (Entry& entry : entries_) {
       entry.x = prepare_x(*entry.weight, x, rows, memory);
@@ -176,28 +181,31 @@ void run_jobs(std::span<const Job> jobs, const float* x, int64_t rows, base::Thr
 
 }  // namespace
 
-void linear(const float* x, int64_t rows, const WeightView& weight, const Epilogue& epilogue, float* y,
-            base::ThreadPool& pool) {
+void linear(const float* x, int64_t rows, const WeightView& weight, const Epilogue& epilogue,
+            float* y, base::ThreadPool& pool) {
   const Job job = {&weight, nullptr, epilogue, y};
   run_jobs({&job, 1}, x, rows, pool);
 }
 
-void linear_many(const float* x, int64_t rows, std::span<const LinearTask> tasks, base::ThreadPool& pool) {
+void linear_many(const float* x, int64_t rows, std::span<const LinearTask> tasks,
+                 base::ThreadPool& pool) {
   std::vector<Job> jobs;
   jobs.reserve(tasks.size());
   for (const LinearTask& task : tasks) {
     if (task.weight.in != tasks[0].weight.in) {
-      throw base::internal_error("linear_many: {} inputs beside {}", task.weight.in, tasks[0].weight.in);
+      throw base::internal_error("linear_many: {} inputs beside {}", task.weight.in,
+                                 tasks[0].weight.in);
     }
     jobs.push_back({&task.weight, nullptr, task.epilogue, task.y});
   }
   run_jobs(jobs, x, rows, pool);
 }
 
-void linear_swiglu(const float* x, int64_t rows, const WeightView& gate, const WeightView& up, float* y,
-                   base::ThreadPool& pool) {
+void linear_swiglu(const float* x, int64_t rows, const WeightView& gate, const WeightView& up,
+                   float* y, base::ThreadPool& pool) {
   if (gate.in != up.in || gate.out != up.out) {
-    throw base::internal_error("linear_swiglu: gate is {}x{}, up is {}x{}", gate.out, gate.in, up.out, up.in);
+    throw base::internal_error("linear_swiglu: gate is {}x{}, up is {}x{}", gate.out, gate.in,
+                               up.out, up.in);
   }
   const Job job = {&gate, &up, {}, y};
   run_jobs({&job, 1}, x, rows, pool);

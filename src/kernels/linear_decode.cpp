@@ -1,67 +1,45 @@
-// Linear layers for a few rows of x: every weight is read once from memory, unpacked in registers and
-// used at once, so a good machine is limited by its memory. Three kinds of unpacking:
-//   words   2 and 4 bits: a vector of 32-bit words holds 32 / bits elements a lane; element k of all
+// Linear layers for a few rows of x: every weight is read once from memory, unpacked in registers
+// and used at once, so a good machine is limited by its memory. Three kinds of unpacking:
+//   words   2 and 4 bits: a vector of 32-bit words holds 32 / bits elements a lane; element k of
+//   all
 //           lanes comes out with one shift, and x was reordered once to match.
 //   bytes   8 bits, and 3, 5, 6 bits after spreading a row to bytes: elements in natural order.
 //   dense   f32, f16, bf16 in natural order.
-// Quantised weights are used as q - centre (centre in the middle of the range), which keeps sums small:
-// y = sum_g scale_g * sum_i (q_i - centre) x_i  +  sum_g (bias_g + centre * scale_g) * sum_i x_i.
+// Quantised weights are used as q - centre (centre in the middle of the range), which keeps sums
+// small: y = sum_g scale_g * sum_i (q_i - centre) x_i  +  sum_g (bias_g + centre * scale_g) * sum_i
+// x_i.
 #include "kernels/targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/linear_decode.cpp"
 #include <hwy/foreach_target.h>
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/dequant-inl.h"
 #include "kernels/internal.h"
 #include "kernels/simd-inl.h"
+#include "kernels/words-inl.h"
 #include "kernels/workspace.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace mlxcel::kernels {
 namespace HWY_NAMESPACE {
 
-// Bytes that a row is read ahead of its use.
-constexpr int64_t kAhead = 1024;
-
 HWY_INLINE bool uses_words(const WeightView& w) { return w.bits == 2 || w.bits == 4; }
+
+// What up to four rows of weights need, gathered in scratch memory.
+struct OutRows {
+  const uint8_t* bytes[4];
+  const float* scales[4];
+  const float* offsets[4];  // bias + centre * scale for each group
+};
 
 // ---- Unpacking of words ----
 
-template <int kBits>
-struct Words {
-  static constexpr int kPerWord = 32 / kBits;
-  static constexpr int64_t kBlock = kPerWord * kLanes;  // elements of one vector of words
-#if HWY_TARGET <= HWY_AVX3
-  static constexpr int kCentre = 1 << (kBits - 1);
-#else
-  static constexpr int kCentre = 0;
-#endif
-
-  // A permute of a 16-entry table uses the low four bits of a lane and ignores the rest, so neither
-  // masking nor conversion is needed; for 2 bits the table repeats every four entries.
-#if HWY_TARGET <= HWY_AVX3
-  __m512 table;
-  HWY_INLINE Words() {
-    HWY_ALIGN float entries[16];
-    for (int i = 0; i < 16; ++i) entries[i] = static_cast<float>(i % (1 << kBits) - kCentre);
-    table = _mm512_load_ps(entries);
-  }
-  template <int kElement>
-  HWY_INLINE VF get(VU words) const {
-    return VF{_mm512_permutexvar_ps(hn::ShiftRight<kElement * kBits>(words).raw, table)};
-  }
-#else
-  template <int kElement>
-  HWY_INLINE VF get(VU words) const {
-    const VU q = hn::And(hn::ShiftRight<kElement * kBits>(words), hn::Set(DU(), (1u << kBits) - 1));
-    return hn::ConvertTo(DF(), hn::BitCast(DI(), q));
-  }
-#endif
-};
-
 template <int kBits, int kRows, int kOuts, int kElement>
-HWY_INLINE void accumulate_word(const Words<kBits>& unpack, const VU (&words)[kOuts], const float* x,
-                                int64_t x_stride, VF (&acc)[kRows][kOuts]) {
+HWY_INLINE void accumulate_word(const Words<kBits>& unpack, const VU (&words)[kOuts],
+                                const float* x, int64_t x_stride, VF (&acc)[kRows][kOuts]) {
   if constexpr (kElement < 32 / kBits) {
     const DF d;
     VF w[kOuts];
@@ -74,30 +52,50 @@ HWY_INLINE void accumulate_word(const Words<kBits>& unpack, const VU (&words)[kO
   }
 }
 
-// sums[r][o] = sum_g scale[o][g] * sum_i (q - centre) x. Scales have kLanes zeros past their end.
+// How far ahead weights are fetched. One row at a time is one stream, which the processor's own
+// prefetching follows at full speed given a start. Several rows at a time lie one after the other,
+// and so do the next ones: those are fetched at the pace at which the present ones are read.
+template <int kOuts>
+HWY_INLINE int64_t fetch_distance(int64_t row_bytes) {
+  return kOuts == 1 ? 4096 : kOuts * row_bytes;
+}
+
+template <int kOuts>
+HWY_INLINE void prefetch_next(const uint8_t* const* next, int64_t offset) {
+  for (int o = 0; o < kOuts; ++o) prefetch(next[o] + offset);
+}
+
+// result[r][o] = sum_g scale[o][g] * sum_i (q - centre) x. Scales have kLanes zeros past their end.
 template <int kBits, int kRows, int kOuts>
-HWY_INLINE void dot_words(const uint8_t* const* rows, const float* const* scales, const WeightView& w,
-                          const float* x, int64_t x_stride, VF (&sums)[kRows][kOuts]) {
+HWY_INLINE void dot_words(const OutRows& outs, const WeightView& w, const float* x,
+                          int64_t x_stride, VF (&result)[kRows][kOuts]) {
   const DF d;
   const DU du;
   using Format = Words<kBits>;
   const Format unpack;
-  // Lane l of a block belongs to group l / lanes_per_group, counted from the block's first.
-  const int64_t lanes_per_group = w.group_size / Format::kPerWord;
+  // Lane l of a block belongs to group l >> group_shift, counted from the block's first.
+  const int group_shift = std::countr_zero(static_cast<uint64_t>(w.group_size / Format::kPerWord));
   HWY_ALIGN int32_t lane_groups[kLanes];
-  for (int64_t l = 0; l < kLanes; ++l) lane_groups[l] = static_cast<int32_t>(l / lanes_per_group);
+  for (int64_t l = 0; l < kLanes; ++l) lane_groups[l] = static_cast<int32_t>(l >> group_shift);
   const auto group_of_lane = hn::SetTableIndices(d, lane_groups);
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOuts; ++o) sums[r][o] = hn::Zero(d);
-  }
+  const uint8_t* rows[kOuts];
+  const uint8_t* next[kOuts];
+  const float* scales[kOuts];
+  VF sums[kRows][kOuts];
   const int64_t total = w.in / Format::kPerWord;  // words in a row
+  for (int o = 0; o < kOuts; ++o) {
+    rows[o] = outs.bytes[o];
+    next[o] = rows[o] + fetch_distance<kOuts>(total * 4);
+    scales[o] = outs.scales[o];
+    for (int r = 0; r < kRows; ++r) sums[r][o] = hn::Zero(d);
+  }
   for (int64_t at = 0; at < total; at += kLanes, x += Format::kBlock) {
     VU words[kOuts];
     if (HWY_LIKELY(at + kLanes <= total)) {
       for (int o = 0; o < kOuts; ++o) {
         words[o] = hn::LoadU(du, reinterpret_cast<const uint32_t*>(rows[o] + at * 4));
-        prefetch(rows[o] + at * 4 + kAhead);
       }
+      prefetch_next<kOuts>(next, at * 4);
     } else {
       for (int o = 0; o < kOuts; ++o) {
         HWY_ALIGN uint32_t rest[kLanes] = {};
@@ -110,11 +108,14 @@ HWY_INLINE void dot_words(const uint8_t* const* rows, const float* const* scales
       for (int o = 0; o < kOuts; ++o) acc[r][o] = hn::Zero(d);
     }
     accumulate_word<kBits, kRows, kOuts, 0>(unpack, words, x, x_stride, acc);
-    const int64_t group = at / lanes_per_group;
+    const int64_t group = at >> group_shift;
     for (int o = 0; o < kOuts; ++o) {
       const VF scale = hn::TableLookupLanes(hn::LoadU(d, scales[o] + group), group_of_lane);
       for (int r = 0; r < kRows; ++r) sums[r][o] = hn::MulAdd(acc[r][o], scale, sums[r][o]);
     }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOuts; ++o) result[r][o] = sums[r][o];
   }
 }
 
@@ -129,11 +130,18 @@ HWY_INLINE VF centred_bytes(const uint8_t* p) {
 }
 
 template <int kGroup, int kRows, int kOuts>
-HWY_INLINE void dot_bytes(const uint8_t* const* rows, const float* const* scales, int64_t in,
-                          const float* x, int64_t x_stride, VF (&sums)[kRows][kOuts]) {
+HWY_INLINE void dot_bytes(const OutRows& outs, int64_t in, const float* x, int64_t x_stride,
+                          VF (&result)[kRows][kOuts]) {
   const DF d;
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOuts; ++o) sums[r][o] = hn::Zero(d);
+  const uint8_t* rows[kOuts];
+  const uint8_t* next[kOuts];
+  const float* scales[kOuts];
+  VF sums[kRows][kOuts];
+  for (int o = 0; o < kOuts; ++o) {
+    rows[o] = outs.bytes[o];
+    next[o] = rows[o] + fetch_distance<kOuts>(in);
+    scales[o] = outs.scales[o];
+    for (int r = 0; r < kRows; ++r) sums[r][o] = hn::Zero(d);
   }
   for (int64_t at = 0, group = 0; at < in; at += kGroup, ++group) {
     VF acc[kRows][kOuts];
@@ -148,37 +156,43 @@ HWY_INLINE void dot_bytes(const uint8_t* const* rows, const float* const* scales
         for (int o = 0; o < kOuts; ++o) acc[r][o] = hn::MulAdd(wv[o], xv, acc[r][o]);
       }
     }
+    for (int64_t i = 0; i < kGroup; i += 64) prefetch_next<kOuts>(next, at + i);
     for (int o = 0; o < kOuts; ++o) {
-      for (int64_t i = 0; i < kGroup; i += 64) prefetch(rows[o] + at + i + kAhead);
       const VF scale = hn::Set(d, scales[o][group]);
       for (int r = 0; r < kRows; ++r) sums[r][o] = hn::MulAdd(acc[r][o], scale, sums[r][o]);
     }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int o = 0; o < kOuts; ++o) result[r][o] = sums[r][o];
   }
 }
 
 // ---- Dense ----
 
-// Elements past the last whole vector are added to `tails`.
-template <DType kType, int kRows, int kOuts>
-HWY_INLINE void dot_dense(const uint8_t* const* rows, int64_t in, const float* x, int64_t x_stride,
-                          VF (&sums)[kRows][kOuts], float (&tails)[kRows][kOuts]) {
+// Two chains of sums for each output, and `tails` for the elements past the last pair of vectors.
+// kFirst: where in the arrays the kOuts outputs begin.
+template <DType kType, int kRows, int kOuts, int kFirst, int kAll>
+HWY_INLINE void dot_dense(const OutRows& outs, int64_t in, const float* x, int64_t x_stride,
+                          VF (&result)[kRows][kAll], float (&tails)[kRows][kAll]) {
   const DF d;
   constexpr int64_t kBytes = kTypeBytes<kType>;
+  const uint8_t* rows[kOuts];
+  const uint8_t* next[kOuts];
+  VF first[kRows][kOuts];
   VF second[kRows][kOuts];
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOuts; ++o) {
-      sums[r][o] = second[r][o] = hn::Zero(d);
-      tails[r][o] = 0;
-    }
+  for (int o = 0; o < kOuts; ++o) {
+    rows[o] = outs.bytes[kFirst + o];
+    next[o] = rows[o] + fetch_distance<kAll>(in * kBytes);
+    for (int r = 0; r < kRows; ++r) first[r][o] = second[r][o] = hn::Zero(d);
   }
   int64_t i = 0;
   for (; i + 2 * kLanes <= in; i += 2 * kLanes) {
     VF w0[kOuts];
     VF w1[kOuts];
+    for (int64_t b = 0; b < 2 * kLanes * kBytes; b += 64)
+      prefetch_next<kOuts>(next, i * kBytes + b);
     for (int o = 0; o < kOuts; ++o) {
       const uint8_t* p = rows[o] + i * kBytes;
-      prefetch(p + kAhead);
-      if constexpr (2 * kLanes * kBytes > 64) prefetch(p + kAhead + 64);
       w0[o] = load_wide<kType>(p);
       w1[o] = load_wide<kType>(p + kLanes * kBytes);
     }
@@ -186,19 +200,32 @@ HWY_INLINE void dot_dense(const uint8_t* const* rows, int64_t in, const float* x
       const VF x0 = hn::LoadU(d, x + r * x_stride + i);
       const VF x1 = hn::LoadU(d, x + r * x_stride + i + kLanes);
       for (int o = 0; o < kOuts; ++o) {
-        sums[r][o] = hn::MulAdd(w0[o], x0, sums[r][o]);
+        first[r][o] = hn::MulAdd(w0[o], x0, first[r][o]);
         second[r][o] = hn::MulAdd(w1[o], x1, second[r][o]);
       }
     }
   }
-  for (; i < in; ++i) {
+  for (int r = 0; r < kRows; ++r) {
     for (int o = 0; o < kOuts; ++o) {
-      const float wv = load_scalar<kType>(rows[o] + i * kBytes);
-      for (int r = 0; r < kRows; ++r) tails[r][o] += wv * x[r * x_stride + i];
+      result[r][kFirst + o] = hn::Add(first[r][o], second[r][o]);
+      float tail = 0;
+      for (int64_t j = i; j < in; ++j) {
+        tail += load_scalar<kType>(rows[o] + j * kBytes) * x[r * x_stride + j];
+      }
+      tails[r][kFirst + o] = tail;
     }
   }
-  for (int r = 0; r < kRows; ++r) {
-    for (int o = 0; o < kOuts; ++o) sums[r][o] = hn::Add(sums[r][o], second[r][o]);
+}
+
+// As many outputs at a time as leave registers for two chains each.
+template <DType kType, int kRows, int kOuts>
+HWY_INLINE void dot_dense_all(const OutRows& outs, int64_t in, const float* x, int64_t x_stride,
+                              VF (&result)[kRows][kOuts], float (&tails)[kRows][kOuts]) {
+  if constexpr (kRows * kOuts > 8) {
+    dot_dense<kType, kRows, kOuts / 2, 0>(outs, in, x, x_stride, result, tails);
+    dot_dense<kType, kRows, kOuts / 2, kOuts / 2>(outs, in, x, x_stride, result, tails);
+  } else {
+    dot_dense<kType, kRows, kOuts, 0>(outs, in, x, x_stride, result, tails);
   }
 }
 
@@ -210,15 +237,17 @@ HWY_INLINE int centre_of(const WeightView& w) {
   return 1 << (w.bits - 1);
 }
 
-// What kOuts rows of weights need besides their bits, gathered in scratch memory.
-struct OutRows {
-  const uint8_t* bytes[4];
-  const float* scales[4];
-  const float* offsets[4];  // bias + centre * scale for each group
-};
-
 HWY_INLINE int64_t parameter_stride(const WeightView& w) {
-  return round_up(w.in / w.group_size, kLanes) + kLanes;
+  return w.in / w.group_size + kLanes;  // zeros behind
+}
+
+// As widen(), but the last vector overlaps the one before instead of giving way to single elements.
+HWY_INLINE void widen_overlapping(DType type, const uint8_t* p, int64_t count, float* out) {
+  const int64_t whole = count / kLanes * kLanes;
+  if (whole == 0) return widen(type, p, count, out);
+  widen(type, p, whole, out);
+  const int64_t last = count - kLanes;
+  if (whole < count) widen(type, p + last * (type == DType::kF32 ? 4 : 2), kLanes, out + last);
 }
 
 HWY_INLINE void load_out_rows(const WeightView& w, int64_t first, int outs, float* memory,
@@ -233,11 +262,18 @@ HWY_INLINE void load_out_rows(const WeightView& w, int64_t first, int outs, floa
     if (!w.quantized()) continue;
     float* scales = memory + 2 * o * stride;
     float* offsets = scales + stride;
-    widen(w.dtype, static_cast<const uint8_t*>(w.scales) + row * groups * size, groups, scales);
-    widen(w.dtype, static_cast<const uint8_t*>(w.biases) + row * groups * size, groups, offsets);
-    for (int64_t g = groups; g < stride; ++g) scales[g] = offsets[g] = 0;
+    const uint8_t* scale_row = static_cast<const uint8_t*>(w.scales) + row * groups * size;
+    const uint8_t* bias_row = static_cast<const uint8_t*>(w.biases) + row * groups * size;
+    for (int64_t b = 0; b < groups * size; b += 64) {
+      prefetch(scale_row + b + 2048);
+      prefetch(bias_row + b + 2048);
+    }
+    widen_overlapping(w.dtype, scale_row, groups, scales);
+    widen_overlapping(w.dtype, bias_row, groups, offsets);
+    hn::StoreU(hn::Zero(d), d, scales + groups);
+    hn::StoreU(hn::Zero(d), d, offsets + groups);
     const VF centre = hn::Set(d, static_cast<float>(centre_of(w)));
-    for (int64_t g = 0; g < stride; g += kLanes) {
+    for (int64_t g = 0; g < groups; g += kLanes) {
       const VF s = hn::LoadU(d, scales + g);
       hn::StoreU(hn::MulAdd(centre, s, hn::LoadU(d, offsets + g)), d, offsets + g);
     }
@@ -263,30 +299,26 @@ HWY_INLINE void dots(const WeightView& w, const OutRows& out_rows, const float* 
                      VF (&sums)[kRows][kOuts], float (&tails)[kRows][kOuts]) {
   if (!w.quantized()) {
     if (w.dtype == DType::kF32)
-      return dot_dense<DType::kF32, kRows, kOuts>(out_rows.bytes, w.in, x, x_stride, sums, tails);
+      return dot_dense_all<DType::kF32>(out_rows, w.in, x, x_stride, sums, tails);
     if (w.dtype == DType::kBF16)
-      return dot_dense<DType::kBF16, kRows, kOuts>(out_rows.bytes, w.in, x, x_stride, sums, tails);
-    return dot_dense<DType::kF16, kRows, kOuts>(out_rows.bytes, w.in, x, x_stride, sums, tails);
+      return dot_dense_all<DType::kBF16>(out_rows, w.in, x, x_stride, sums, tails);
+    return dot_dense_all<DType::kF16>(out_rows, w.in, x, x_stride, sums, tails);
   }
   for (auto& row : tails) {
     for (float& tail : row) tail = 0;
   }
-  if (w.bits == 4)
-    return dot_words<4, kRows, kOuts>(out_rows.bytes, out_rows.scales, w, x, x_stride, sums);
-  if (w.bits == 2)
-    return dot_words<2, kRows, kOuts>(out_rows.bytes, out_rows.scales, w, x, x_stride, sums);
-  if (w.group_size == 32)
-    return dot_bytes<32, kRows, kOuts>(out_rows.bytes, out_rows.scales, w.in, x, x_stride, sums);
-  if (w.group_size == 64)
-    return dot_bytes<64, kRows, kOuts>(out_rows.bytes, out_rows.scales, w.in, x, x_stride, sums);
-  return dot_bytes<128, kRows, kOuts>(out_rows.bytes, out_rows.scales, w.in, x, x_stride, sums);
+  if (w.bits == 4) return dot_words<4>(out_rows, w, x, x_stride, sums);
+  if (w.bits == 2) return dot_words<2>(out_rows, w, x, x_stride, sums);
+  if (w.group_size == 32) return dot_bytes<32>(out_rows, w.in, x, x_stride, sums);
+  if (w.group_size == 64) return dot_bytes<64>(out_rows, w.in, x, x_stride, sums);
+  return dot_bytes<128>(out_rows, w.in, x, x_stride, sums);
 }
 
 // kRows rows of x with kOuts rows of weights.
 template <int kRows, int kOuts>
 HWY_NOINLINE void tile_part(const WeightView& w, const OutRows& out_rows, const float* x,
-                            int64_t x_stride, const float* group_sums, int64_t sum_stride, float* tile,
-                            int64_t stride) {
+                            int64_t x_stride, const float* group_sums, int64_t sum_stride,
+                            float* tile, int64_t stride) {
   const DF d;
   VF sums[kRows][kOuts];
   float tails[kRows][kOuts];
@@ -332,8 +364,12 @@ HWY_INLINE void tile_rows(const WeightView& w, const PreparedX& x, int64_t rows,
 void DecodeTile(const WeightView& w, const PreparedX& x, int64_t rows, int64_t begin, int64_t count,
                 float* tile, int64_t stride) {
   int64_t i = 0;
+  // Several outputs share each load of x. Dense weights with one row of x do without: they are
+  // bound by memory, which is read fastest as one stream.
   constexpr int kOuts = 4;
-  for (; i + kOuts <= count; i += kOuts) tile_rows<kOuts>(w, x, rows, begin + i, tile + i, stride);
+  const bool share = w.quantized() || rows > 1;
+  for (; share && i + kOuts <= count; i += kOuts)
+    tile_rows<kOuts>(w, x, rows, begin + i, tile + i, stride);
   for (; i < count; ++i) tile_rows<1>(w, x, rows, begin + i, tile + i, stride);
 }
 
@@ -354,14 +390,19 @@ int64_t PreparedFloats(const WeightView& w, int64_t rows) {
 
 // out[block][k][lane] = x[block][lane][k], zeros past the end.
 HWY_INLINE void reorder_row(const float* x, int64_t in, int64_t per_word, float* out) {
+  const DF d;
+  const DI di;
   const int64_t block = per_word * kLanes;
-  for (int64_t b = 0; b < in; b += block, out += block) {
-    const int64_t lanes = std::min<int64_t>(kLanes, (in - b) / per_word);
+  const VI lane_starts = hn::Mul(hn::Iota(di, 0), hn::Set(di, static_cast<int32_t>(per_word)));
+  int64_t b = 0;
+  for (; b + block <= in; b += block, out += block) {
     for (int64_t k = 0; k < per_word; ++k) {
-      for (int64_t l = 0; l < lanes; ++l) out[k * kLanes + l] = x[b + l * per_word + k];
-      for (int64_t l = lanes; l < kLanes; ++l) out[k * kLanes + l] = 0;
+      hn::Store(hn::GatherIndex(d, x + b + k, lane_starts), d, out + k * kLanes);
     }
   }
+  if (b == in) return;
+  std::fill_n(out, block, 0.0f);
+  for (int64_t i = b; i < in; ++i) out[(i - b) % per_word * kLanes + (i - b) / per_word] = x[i];
 }
 
 HWY_INLINE float group_sum(const float* x, int64_t size) {
@@ -387,7 +428,8 @@ PreparedX PrepareX(const WeightView& w, const float* x, int64_t rows, float* mem
   for (int64_t r = 0; r < rows; ++r) {
     float* sums = memory + r * result.sum_stride;
     const int64_t groups = w.in / w.group_size;
-    for (int64_t g = 0; g < groups; ++g) sums[g] = group_sum(x + r * w.in + g * w.group_size, w.group_size);
+    for (int64_t g = 0; g < groups; ++g)
+      sums[g] = group_sum(x + r * w.in + g * w.group_size, w.group_size);
     for (int64_t g = groups; g < result.sum_stride; ++g) sums[g] = 0;
   }
   return result;

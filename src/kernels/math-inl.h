@@ -51,7 +51,8 @@ HWY_INLINE VF exp_f32(VF x) {
   return hn::IfThenElse(hn::Eq(x, x), exp_reduced(y), x);
 }
 
-// exp for x <= 0 where tiny results may become 0 (softmax weights): below -87 gives 0; NaN gives NaN.
+// exp for x <= 0 where tiny results may become 0 (softmax weights): below -87 gives 0; NaN gives
+// NaN.
 HWY_INLINE VF exp_softmax(VF x) {
   const DF d;
   const DI di;
@@ -72,7 +73,8 @@ HWY_INLINE VF exp_softmax(VF x) {
   return hn::IfThenElse(hn::Le(x, low), hn::Zero(d), hn::IfThenElse(hn::Eq(x, x), result, x));
 }
 
-// |x| < 1: x + x P(x^2). Else 1 - exp(Q(|x|)) with Q fitted to log(erfc); beyond 4 that is 1 in f32.
+// |x| < 1: x + x P(x^2). Else 1 - exp(Q(|x|)) with Q fitted to log(erfc); beyond 4 that is 1 in
+// f32.
 HWY_INLINE VF erf_f32(VF x) {
   const DF d;
   const VF magnitude = hn::Abs(x);
@@ -115,8 +117,7 @@ HWY_INLINE VF tanh_f32(VF x) {
   const VF t = hn::IfThenElse(hn::Lt(magnitude, ten), magnitude, ten);
   const VF one = hn::Set(d, 1.0f);
   const VF e = exp_reduced(hn::Add(t, t));
-  const VF large =
-      hn::CopySign(hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(e, one))), x);
+  const VF large = hn::CopySign(hn::Sub(one, hn::Div(hn::Set(d, 2.0f), hn::Add(e, one))), x);
   const VF result = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.63f)), small, large);
   return hn::IfThenElse(hn::Eq(x, x), result, x);
 }

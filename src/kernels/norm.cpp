@@ -48,8 +48,8 @@ void RmsRows(const float* x, int64_t rows, int64_t dim, const float* weight, flo
   }
 }
 
-void LayerRows(const float* x, int64_t rows, int64_t dim, const float* weight, const float* bias, float eps,
-               float* y) {
+void LayerRows(const float* x, int64_t rows, int64_t dim, const float* weight, const float* bias,
+               float eps, float* y) {
   const DF d;
   for (int64_t r = 0; r < rows; ++r, x += dim, y += dim) {
     const float mean = sum_of<false>(x, dim, 0) / static_cast<float>(dim);
@@ -89,8 +89,8 @@ void rms_norm(const float* x, int64_t rows, int64_t dim, const float* weight, fl
   });
 }
 
-void layer_norm(const float* x, int64_t rows, int64_t dim, const float* weight, const float* bias, float eps,
-                float* y, base::ThreadPool& pool) {
+void layer_norm(const float* x, int64_t rows, int64_t dim, const float* weight, const float* bias,
+                float eps, float* y, base::ThreadPool& pool) {
   for_row_tasks(rows, dim, pool, [&](int64_t row, int64_t count) {
     HWY_DYNAMIC_DISPATCH(LayerRows)(x + row * dim, count, dim, weight, bias, eps, y + row * dim);
   });

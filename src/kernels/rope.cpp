@@ -49,8 +49,8 @@ HWY_INLINE void lanes_turn(float* x, int64_t dim, const float* cos, const float*
   }
 }
 
-void RopeRows(float* x, int64_t rows, int64_t heads, int64_t dim, int64_t row_stride, const float* cos,
-              const float* sin, RopeLayout layout) {
+void RopeRows(float* x, int64_t rows, int64_t heads, int64_t dim, int64_t row_stride,
+              const float* cos, const float* sin, RopeLayout layout) {
   const int64_t width = layout == RopeLayout::kInterleavedLanes ? dim : dim / 2;
   // One angle a pair becomes one a lane.
   constexpr int64_t kMaxWide = 1024;
@@ -101,7 +101,8 @@ void rope(float* x, int64_t rows, int64_t heads, int64_t dim, int64_t row_stride
   const int64_t width = layout == RopeLayout::kInterleavedLanes ? dim : dim / 2;
   for_row_tasks(rows, heads * dim, pool, [&](int64_t row, int64_t count) {
     HWY_DYNAMIC_DISPATCH(RopeRows)
-    (x + row * row_stride, count, heads, dim, row_stride, cos + row * width, sin + row * width, layout);
+    (x + row * row_stride, count, heads, dim, row_stride, cos + row * width, sin + row * width,
+     layout);
   });
 }
 

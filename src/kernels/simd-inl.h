@@ -1,5 +1,5 @@
-// Vector helpers that every kernel uses, compiled once for each target: loads that widen any storage
-// type to f32, stores that narrow, sums over lanes. Per-target guard as Highway prescribes.
+// Vector helpers that every kernel uses, compiled once for each target: loads that widen any
+// storage type to f32, stores that narrow, sums over lanes. Per-target guard as Highway prescribes.
 #if defined(MLXCEL_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef MLXCEL_KERNELS_SIMD_INL_H_
 #undef MLXCEL_KERNELS_SIMD_INL_H_
@@ -48,6 +48,28 @@ HWY_INLINE float load_scalar(const uint8_t* p) {
 template <DType kType>
 constexpr int64_t kTypeBytes = kType == DType::kF32 ? 4 : 2;
 
+// Bits of f16 as f32.
+HWY_INLINE VF widen_f16(hn::Vec<hn::Rebind<uint16_t, DF>> bits) {
+  const DF d;
+#if HWY_TARGET <= HWY_AVX2 || HWY_TARGET == HWY_NEON
+  const hn::Rebind<hwy::float16_t, DF> dh;
+  return hn::PromoteTo(d, hn::BitCast(dh, bits));
+#else
+  // Highway's emulation knows no infinity and no NaN. Here exponent and mantissa move into place, a
+  // product with 2^112 corrects the bias and normalises denormals, and the top exponent is set
+  // apart.
+  const DU du;
+  const VU wide = hn::PromoteTo(du, bits);
+  const VU magnitude = hn::ShiftLeft<13>(hn::And(wide, hn::Set(du, 0x7FFF)));
+  const VU sign = hn::ShiftLeft<16>(hn::And(wide, hn::Set(du, 0x8000)));
+  const VF finite = hn::Mul(hn::BitCast(d, magnitude), hn::Set(d, 5.192296858534828e33f));
+  const VU special = hn::Or(magnitude, hn::Set(du, 0x7F800000));
+  const auto is_finite = hn::Lt(hn::BitCast(DI(), magnitude), hn::Set(DI(), 0x0F800000));
+  const VU chosen = hn::IfThenElse(hn::RebindMask(du, is_finite), hn::BitCast(du, finite), special);
+  return hn::BitCast(d, hn::Or(chosen, sign));
+#endif
+}
+
 // kLanes elements of storage type `kType` from any address, widened.
 template <DType kType>
 HWY_INLINE VF load_wide(const uint8_t* p) {
@@ -60,10 +82,8 @@ HWY_INLINE VF load_wide(const uint8_t* p) {
     const auto bits = hn::LoadU(dh, reinterpret_cast<const uint16_t*>(p));
     return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(du, bits)));
   } else {
-    const hn::Rebind<hwy::float16_t, DF> dh;
-    const hn::Rebind<uint16_t, DF> dh_bits;
-    const auto bits = hn::LoadU(dh_bits, reinterpret_cast<const uint16_t*>(p));
-    return hn::PromoteTo(d, hn::BitCast(dh, bits));
+    const hn::Rebind<uint16_t, DF> dh;
+    return widen_f16(hn::LoadU(dh, reinterpret_cast<const uint16_t*>(p)));
   }
 }
 
@@ -97,8 +117,9 @@ HWY_INLINE void store_four(V v, float* out) {
   }
 }
 
-// Sums over the lanes of four vectors at once, in the same order for each. Two transposing steps inside
-// each 128-bit block leave partial sums of (a, b, c, e) in every block; then blocks are added.
+// Sums over the lanes of four vectors at once, in the same order for each. Two transposing steps
+// inside each 128-bit block leave partial sums of (a, b, c, e) in every block; then blocks are
+// added.
 HWY_INLINE void sum_lanes4(VF a, VF b, VF c, VF e, float* HWY_RESTRICT out) {
   const DF d;
   const hn::Repartition<double, DF> dd;

@@ -41,8 +41,8 @@ Bpe::Bpe(const Vocab& vocab, const MergeList& merges, bool ignore_merges, const 
   const auto id_of = [&](std::string_view spelling, size_t index) {
     const auto id = vocab.find(spelling);
     if (!id) {
-      throw base::bad_input("{}: merge {} needs the token '{}', which the vocabulary lacks", file, index,
-                            spelling.substr(0, 40));
+      throw base::bad_input("{}: merge {} needs the token '{}', which the vocabulary lacks", file,
+                            index, spelling.substr(0, 40));
     }
     return *id;
   };
@@ -77,7 +77,8 @@ void Bpe::consider(Scratch& scratch, int32_t position) const {
   if (symbol.next < 0) return;
   const Merge* merge = find(symbol.id, scratch.symbols[static_cast<size_t>(symbol.next)].id);
   if (merge == nullptr) return;
-  scratch.heap.push_back({(uint64_t{merge->rank} << 32) | static_cast<uint32_t>(position), merge->joined});
+  scratch.heap.push_back(
+      {(uint64_t{merge->rank} << 32) | static_cast<uint32_t>(position), merge->joined});
 }
 
 void Bpe::encode(std::string_view word, const Vocab& vocab, Scratch& scratch,
@@ -118,8 +119,8 @@ void Bpe::encode(std::string_view word, const Vocab& vocab, Scratch& scratch,
     auto& left = symbols[static_cast<size_t>(position)];
     if (left.id < 0 || left.next < 0) continue;
     auto& right = symbols[static_cast<size_t>(left.next)];
-    // One of the two may have been joined to another neighbour since. Like the reference, ask whether
-    // the pair of now gives the same token, not whether it is the same pair.
+    // One of the two may have been joined to another neighbour since. Like the reference, ask
+    // whether the pair of now gives the same token, not whether it is the same pair.
     const Merge* merge = find(left.id, right.id);
     if (merge == nullptr || merge->joined != candidate.joined) continue;
     left.id = candidate.joined;

@@ -1,6 +1,6 @@
-// Byte-pair encoding of one word (Sennrich et al., arXiv:1508.07909): neighbouring tokens are joined
-// in the order of the merge list until no listed pair is left. A heap of candidate pairs keeps the
-// cost at O(n log n), so that a long run of letters cannot stall a server.
+// Byte-pair encoding of one word (Sennrich et al., arXiv:1508.07909): neighbouring tokens are
+// joined in the order of the merge list until no listed pair is left. A heap of candidate pairs
+// keeps the cost at O(n log n), so that a long run of letters cannot stall a server.
 #pragma once
 
 #include <array>
@@ -27,7 +27,8 @@ class MergeList {
   void for_each(Visit&& visit) const {
     size_t at = 0;
     for (size_t i = 0; i < lengths_.size(); ++i) {
-      const std::string_view both = std::string_view(blob_).substr(at, lengths_[i].left + size_t{lengths_[i].right});
+      const std::string_view both =
+          std::string_view(blob_).substr(at, lengths_[i].left + size_t{lengths_[i].right});
       visit(i, Pair{both.substr(0, lengths_[i].left), both.substr(lengths_[i].left)});
       at += both.size();
     }
@@ -58,13 +59,16 @@ class Bpe {
     std::vector<Candidate> heap;
   };
 
-  // `file` opens the message of an error: kBadInput for a merge of tokens that the vocabulary lacks.
-  // With `ignore_merges`, a word that is itself a token stays whole, whatever the merges say.
+  // `file` opens the message of an error: kBadInput for a merge of tokens that the vocabulary
+  // lacks. With `ignore_merges`, a word that is itself a token stays whole, whatever the merges
+  // say.
   Bpe(const Vocab& vocab, const MergeList& merges, bool ignore_merges, const std::string& file);
 
-  // Appends the tokens of a word (raw bytes, fewer than 2^31) to `out`. Bytes that have no token are
-  // dropped, as the reference does without an unknown token. `vocab` is the one of the constructor.
-  void encode(std::string_view word, const Vocab& vocab, Scratch& scratch, std::vector<int32_t>& out) const;
+  // Appends the tokens of a word (raw bytes, fewer than 2^31) to `out`. Bytes that have no token
+  // are dropped, as the reference does without an unknown token. `vocab` is the one of the
+  // constructor.
+  void encode(std::string_view word, const Vocab& vocab, Scratch& scratch,
+              std::vector<int32_t>& out) const;
 
   // Whether each of the 256 bytes has a token.
   bool covers_all_bytes() const;

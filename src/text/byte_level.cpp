@@ -11,8 +11,8 @@ namespace {
 constexpr int kAlphabetEnd = 256 + 68;  // 68 bytes are not printable and move to U+0100 onwards
 
 struct Alphabet {
-  std::array<uint16_t, 256> character{};         // byte -> code point
-  std::array<int16_t, kAlphabetEnd> byte{};      // code point -> byte, -1 outside the alphabet
+  std::array<uint16_t, 256> character{};     // byte -> code point
+  std::array<int16_t, kAlphabetEnd> byte{};  // code point -> byte, -1 outside the alphabet
 };
 
 constexpr bool keeps_its_place(int byte) {

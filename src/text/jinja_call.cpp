@@ -74,18 +74,19 @@ Value call_function(Runtime& runtime, const Function& function, CallArguments gi
                       given.positional.size());
     }
     given.positional.resize(parameters.size());
-    for (auto& [name, value] : given.named) {
-      const auto parameter =
-          std::find_if(parameters.begin(), parameters.end(),
-                       [&](const Parameter& p) { return p.name == name->bytes; });
+    for (auto& entry : given.named) {
+      const std::string& name = entry.first->bytes;
+      const auto parameter = std::find_if(parameters.begin(), parameters.end(),
+                                          [&](const Parameter& p) { return p.name == name; });
       if (parameter == parameters.end()) {
         throw bad_input("{}() got an unexpected keyword argument '{}'", function.name,
-                        name->bytes.substr(0, 60));
+                        name.substr(0, 60));
       }
       Value& place = given.positional[static_cast<size_t>(parameter - parameters.begin())];
-      if (!place.is<Missing>())
+      if (!place.is<Missing>()) {
         throw bad_input("{}() got two values for '{}'", function.name, parameter->name);
-      place = value;
+      }
+      place = std::move(entry.second);
     }
     given.named.clear();
     for (size_t i = 0; i < parameters.size(); ++i) {

@@ -200,7 +200,8 @@ Value Evaluator::eval_function(const Expr& expr, const ScopePtr& scope) {
 Value Evaluator::call_macro(const Callable& callable, CallArguments arguments) {
   const MacroDefinition& macro = *callable.macro;
   const Entered scope(*this, macro.scope, callable.scope);
-  auto& [positional, named] = arguments;
+  auto& positional = arguments.positional;
+  auto& named = arguments.named;
   const auto take_named = [&named](const std::string& name) -> Value {
     const auto found = std::find_if(named.begin(), named.end(),
                                     [&](const auto& entry) { return entry.first->bytes == name; });

@@ -404,7 +404,7 @@ ExprPtr Parser::filter(ExprPtr value, bool first_without_pipe) {
     first_without_pipe = false;
     ExprPtr result = node(ExprKind::kFilter, current().line);
     std::string name = expect_name();
-    while (skip(".")) name += "." + expect_name();
+    while (skip(".")) name.append(".").append(expect_name());
     result->name = make_text(std::move(name));
     adopt(*result, std::move(value));
     if (current().is("(")) arguments(*result);
@@ -417,7 +417,7 @@ ExprPtr Parser::test(ExprPtr value) {
   const int line = next().line;
   const bool negated = skip_name("not");
   std::string name = expect_name();
-  while (skip(".")) name += "." + expect_name();
+  while (skip(".")) name.append(".").append(expect_name());
   ExprPtr result = node(ExprKind::kTest, line, std::move(value));
   result->name = make_text(std::move(name));
   const Token& token = current();

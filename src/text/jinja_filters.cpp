@@ -53,7 +53,6 @@ Value filter_center(Runtime& rt, Arguments& a) {
 }
 
 Value filter_truncate(Runtime& rt, Arguments& a) {
-  const Text& text = a.text(0);
   const int64_t length = a.integer_or(1, 255);
   const TextPtr end = a.has(3) ? a.text_ptr(3) : make_text("...");
   const int64_t leeway = a.has(4) && !a[4].is<None>() ? a.integer(4) : 5;
@@ -61,8 +60,9 @@ Value filter_truncate(Runtime& rt, Arguments& a) {
   if (length < end_size)
     throw bad_input("truncate: expected a length of at least {}, found {}", end_size, length);
   if (leeway < 0) throw bad_input("truncate: expected a leeway of at least 0, found {}", leeway);
-  const auto size = static_cast<int64_t>(count_code_points(text.bytes));
-  if (size - length <= leeway) return a.text_ptr(0);
+  const auto whole = mlxcel::text::length(a[0]);
+  if (whole && static_cast<int64_t>(*whole) - length <= leeway) return a[0];
+  const Text& text = a.text(0);
   size_t cut = byte_of_code_point(text.bytes, static_cast<size_t>(length - end_size));
   if (!a.flag_or(2, false)) {
     const size_t space = std::string_view(text.bytes).substr(0, cut).rfind(' ');

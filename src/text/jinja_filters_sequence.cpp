@@ -26,8 +26,7 @@ Value filter_length(Runtime& rt, Arguments& a) {
 
 Value filter_first(Runtime& rt, Arguments& a) {
   if (const auto* generator = a[0].get<GeneratorPtr>()) {
-    Generator& source = **generator;
-    if (source.next < source.items.size()) return source.items[source.next++];
+    if (auto item = (*generator)->draw()) return *item;
     return make_undefined("No first item, sequence was empty.");
   }
   if (const Text* text = a[0].text(); text != nullptr && !text->bytes.empty()) {
@@ -73,13 +72,14 @@ Value filter_join(Runtime& rt, Arguments& a) {
 }
 
 Value filter_items(Runtime& rt, Arguments& a) {
-  if (a[0].is<Undefined>()) return make_generator(rt.budget, {});
-  const auto* dict = a[0].get<DictPtr>();
-  if (dict == nullptr) throw bad_input("Can only get item pairs from a mapping.");
-  std::vector<Value> pairs;
-  for (const auto& [key, value] : (*dict)->entries())
-    pairs.push_back(make_tuple(rt.budget, {key, value}));
-  return make_generator(rt.budget, std::move(pairs));
+  return lazily(rt, [&](std::vector<Value>& pairs) {
+    if (a[0].is<Undefined>()) return;
+    const auto* dict = a[0].get<DictPtr>();
+    if (dict == nullptr) throw bad_input("Can only get item pairs from a mapping.");
+    for (const auto& [key, value] : (*dict)->entries()) {
+      pairs.push_back(make_tuple(rt.budget, {key, value}));
+    }
+  });
 }
 
 Value fold_case(Runtime& rt, const Value& value) {
@@ -163,20 +163,20 @@ Value filter_dictsort(Runtime& rt, Arguments& a) {
 }
 
 Value filter_unique(Runtime& rt, Arguments& a) {
-  const bool case_sensitive = a.flag_or(1, false);
-  const AttributePath path(rt.budget, a.has(2) ? a[2] : Value(None{}));
-  const auto before = [&](const Value& x, const Value& y) {
-    return compare_keys(rt.budget, x, y) < 0;
-  };
-  std::set<Value, decltype(before)> seen(before);
-  std::vector<Value> kept;
-  for (Value& item : iterate(rt.budget, a[0])) {
-    Value key = path.get(rt, item);
-    if (!case_sensitive) key = fold_case(rt, key);
-    require_hashable(rt.budget, key);
-    if (seen.insert(key).second) kept.push_back(std::move(item));
-  }
-  return make_generator(rt.budget, std::move(kept));
+  return lazily(rt, [&](std::vector<Value>& kept) {
+    const bool case_sensitive = a.flag_or(1, false);
+    const AttributePath path(rt.budget, a.has(2) ? a[2] : Value(None{}));
+    const auto before = [&](const Value& x, const Value& y) {
+      return compare_keys(rt.budget, x, y) < 0;
+    };
+    std::set<Value, decltype(before)> seen(before);
+    for (Value& item : iterate(rt.budget, a[0])) {
+      Value key = path.get(rt, item);
+      if (!case_sensitive) key = fold_case(rt, key);
+      require_hashable(rt.budget, key);
+      if (seen.insert(key).second) kept.push_back(std::move(item));
+    }
+  });
 }
 
 Value extreme(Runtime& rt, Arguments& a, Op better) {
@@ -204,34 +204,33 @@ Value filter_sum(Runtime& rt, Arguments& a) {
 }
 
 Value filter_batch(Runtime& rt, Arguments& a) {
-  const int64_t size = a.integer(1);
-  const bool fills = a.has(2) && !a[2].is<None>();
-  std::vector<Value> rows;
-  std::vector<Value> row;
-  const auto flush = [&] {
-    rows.push_back(make_list(rt.budget, std::move(row)));
-    row.clear();
-  };
-  for (Value& item : iterate(rt.budget, a[0])) {
-    if (static_cast<int64_t>(row.size()) == size) flush();
-    row.push_back(std::move(item));
-  }
-  if (!row.empty()) {
+  return lazily(rt, [&](std::vector<Value>& rows) {
+    const int64_t size = a.integer(1);
+    const bool fills = a.has(2) && !a[2].is<None>();
+    std::vector<Value> row;
+    const auto flush = [&] {
+      rows.push_back(make_list(rt.budget, std::move(row)));
+      row.clear();
+    };
+    for (Value& item : iterate(rt.budget, a[0])) {
+      if (static_cast<int64_t>(row.size()) == size) flush();
+      row.push_back(std::move(item));
+    }
+    if (row.empty()) return;
     if (fills && size > static_cast<int64_t>(row.size())) {
       rt.budget.allocate(static_cast<uint64_t>(size), sizeof(Value));
       row.resize(static_cast<size_t>(size), a[2]);
     }
     flush();
-  }
-  return make_generator(rt.budget, std::move(rows));
+  });
 }
 
 Value filter_slice(Runtime& rt, Arguments& a) {
-  const auto items = iterate(rt.budget, a[0]);
-  const int64_t count = a.integer(1);
-  if (count == 0) throw bad_input("integer division or modulo by zero");
-  std::vector<Value> slices;
-  if (count > 0) {
+  return lazily(rt, [&](std::vector<Value>& slices) {
+    const auto items = iterate(rt.budget, a[0]);
+    const int64_t count = a.integer(1);
+    if (count == 0) throw bad_input("integer division or modulo by zero");
+    if (count < 0) return;
     rt.budget.allocate(static_cast<uint64_t>(count), 2 * sizeof(Value));
     const auto total = static_cast<int64_t>(items.size());
     const int64_t each = total / count;
@@ -244,8 +243,7 @@ Value filter_slice(Runtime& rt, Arguments& a) {
       slices.push_back(make_list(rt.budget, std::move(slice)));
       at = end;
     }
-  }
-  return make_generator(rt.budget, std::move(slices));
+  });
 }
 
 constexpr Function kFilters[] = {

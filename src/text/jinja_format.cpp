@@ -29,6 +29,13 @@ std::optional<std::string> plain_number(std::string_view text) {
   };
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
+    if (static_cast<uint8_t>(text[i]) >= 0x80) {  // digits of other scripts count
+      const int digit = decimal_value(decode_code_point(text, i));
+      if (digit < 0) return std::nullopt;
+      plain += static_cast<char>('0' + digit);
+      i = next_code_point(text, i) - 1;
+      continue;
+    }
     if (text[i] == '_') {
       if (i == 0 || i + 1 == text.size() || !alnum(text[i - 1]) || !alnum(text[i + 1]))
         return std::nullopt;
@@ -71,6 +78,7 @@ class Representer {
     const bool double_quoted =
         text.bytes.find('\'') != std::string::npos && text.bytes.find('"') == std::string::npos;
     const char quote = double_quoted ? '"' : '\'';
+    if (text.markup) out_.append("Markup(");
     out_.append({&quote, 1});
     size_t plain = 0;  // start of the characters that need no escape
     for (size_t at = 0; at < text.bytes.size();) {
@@ -100,6 +108,7 @@ class Representer {
     }
     out_.append(text, plain, text.bytes.size());
     out_.append({&quote, 1});
+    if (text.markup) out_.append(")");
   }
 
   void append_sequence(const Sequence& sequence) {

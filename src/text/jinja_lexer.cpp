@@ -424,7 +424,7 @@ std::string describe(const Token& token) {
     case TokenKind::kEnd:
       return "end of template";
     default:
-      return "'" + token.text.substr(0, 60) + "'";
+      return fmt::format("'{}'", token.text.substr(0, 60));
   }
 }
 

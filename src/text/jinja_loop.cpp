@@ -12,11 +12,13 @@ LoopState::LoopState(Budget& budget, const Value& iterable) {
 
 std::optional<Value> LoopState::draw() {
   for (;;) {
-    std::vector<Value>& items = generator_ != nullptr ? generator_->items : source_;
-    size_t& position = generator_ != nullptr ? generator_->next : position_;
-    if (position >= items.size()) return std::nullopt;
-    Value value = items[position++];
-    if (!accepts || accepts(value)) return value;
+    std::optional<Value> value;
+    if (generator_ != nullptr) {
+      value = generator_->draw();
+    } else if (position_ < source_.size()) {
+      value = source_[position_++];
+    }
+    if (!value || !accepts || accepts(*value)) return value;
   }
 }
 

@@ -233,6 +233,7 @@ Value method_format(Runtime& rt, Arguments& a) {
   const std::string& bytes = format.bytes;
   TextBuilder out(rt.budget);
   size_t automatic = 1;
+  bool numbered = false;
   for (size_t at = 0; at < bytes.size();) {
     const size_t brace = std::min(bytes.find_first_of("{}", at), bytes.size());
     out.append(format, at, brace);
@@ -254,6 +255,10 @@ Value method_format(Runtime& rt, Arguments& a) {
     const Value* value = nullptr;
     if (const auto index = field.empty() ? std::optional<int64_t>() : parse_int(field, 10);
         index || field.empty()) {
+      numbered = numbered || !field.empty();
+      if (numbered && (field.empty() || automatic > 1)) {
+        throw bad_input("cannot mix manual field specification and automatic field numbering");
+      }
       const size_t place = field.empty() ? automatic++ : static_cast<size_t>(*index) + 1;
       if (place == 0 || place >= given.positional.size()) {
         throw bad_input("Replacement index {} out of range for positional args tuple", place - 1);

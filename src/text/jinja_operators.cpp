@@ -77,8 +77,8 @@ Value int_binary(Op op, int64_t a, int64_t b) {
     if (a == 0) throw bad_input("0.0 cannot be raised to a negative power");
     return std::pow(static_cast<double>(a), static_cast<double>(b));
   }
-  if (b == 0)
-    throw bad_input(op == Op::kDiv ? "division by zero" : "integer division or modulo by zero");
+  if (b == 0 && op == Op::kDiv) throw bad_input("division by zero");
+  if (b == 0) throw bad_input("integer division or modulo by zero");
   if (op == Op::kDiv) return static_cast<double>(a) / static_cast<double>(b);
   return op == Op::kFloorDiv ? floor_div(a, b) : floor_mod(a, b);
 }
@@ -224,9 +224,8 @@ bool contains(Budget& budget, const Value& container, const Value& item) {
                        [&](const Value& held) { return equal(budget, held, item); });
   }
   if (const auto* generator = container.get<GeneratorPtr>()) {
-    Generator& source = **generator;
-    while (source.next < source.items.size()) {
-      if (equal(budget, source.items[source.next++], item)) return true;
+    while (const auto held = (*generator)->draw()) {
+      if (equal(budget, *held, item)) return true;
     }
     return false;
   }

@@ -151,7 +151,7 @@ std::unique_ptr<Stmt> Parser::statement() {
     if (tag.text == name) return (this->*method)();
   }
   if (is_any_of(tag, {"call", "block", "extends", "include", "import", "from", "autoescape"})) {
-    refuse("{% " + tag.text + " %}");
+    refuse(fmt::format("{{% {} %}}", tag.text));
   }
   fail(fmt::format("unknown tag {}", describe(tag)));
 }
@@ -162,9 +162,8 @@ std::unique_ptr<Stmt> Parser::parse_if() {
   for (;;) {
     stmt->expressions.push_back(tuple(Conditional::kNot));
     stmt->blocks.push_back(body({"elif", "else", "endif"}));
-    const std::string tag = next().text;
-    if (tag == "elif") continue;
-    if (tag == "else") {
+    if (skip_name("elif")) continue;
+    if (next().is_name("else")) {
       stmt->blocks.push_back(body({"endif"}));
       next();
     }

@@ -39,8 +39,10 @@ class PercentFormatter {
       at_ = percent;
       if (at_ < bytes.size()) directive();
     }
+    // What can be indexed by a key counts as a mapping, and a mapping may be left over.
     const bool mapping =
-        tuple_ == nullptr && (arguments_.is<DictPtr>() || arguments_.is<SequencePtr>());
+        tuple_ == nullptr &&
+        (arguments_.is<DictPtr>() || arguments_.is<SequencePtr>() || arguments_.is<Undefined>());
     const size_t given = tuple_ != nullptr ? tuple_->items.size() : 1;
     if (used_ < given && !mapping && !named_) {
       throw bad_input("not all arguments converted during string formatting");

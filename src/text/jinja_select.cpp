@@ -36,67 +36,75 @@ Value apply(Runtime& rt, const Function& function, const CallArguments& rest, Va
 
 const Value& value_of(const CallArguments& given) { return given.positional.at(0); }
 
-Value filter_map(Runtime& rt, Arguments& a) {
-  CallArguments& given = a.raw();
-  std::vector<Value> mapped;
-  if (!truthy(value_of(given))) return make_generator(rt.budget, {});
-  if (given.positional.size() == 1) {
-    Value attribute;
-    Value fallback;
-    for (auto& [name, value] : given.named) {
-      if (name->bytes == "attribute")
-        attribute = value;
-      else if (name->bytes == "default")
-        fallback = value;
-      else
-        throw bad_input("map() got an unexpected keyword argument '{}'", name->bytes.substr(0, 60));
+void map_attribute(Runtime& rt, const CallArguments& given, std::vector<Value>& mapped) {
+  Value attribute;
+  Value fallback;
+  for (const auto& [name, value] : given.named) {
+    if (name->bytes == "attribute") {
+      attribute = value;
+    } else if (name->bytes == "default") {
+      fallback = value;
+    } else {
+      throw bad_input("map() got an unexpected keyword argument '{}'", name->bytes.substr(0, 60));
     }
-    if (attribute.is<Missing>()) throw bad_input("map requires a filter argument");
-    if (fallback.is<None>()) fallback = Value();
-    const AttributePath path(rt.budget, attribute);
-    for (Value& item : iterate(rt.budget, value_of(given)))
-      mapped.push_back(path.get(rt, std::move(item), fallback));
-    return make_generator(rt.budget, std::move(mapped));
   }
-  const Text* name = given.positional[1].text();
-  const Function* function = name == nullptr ? nullptr : find_filter(name->bytes);
-  if (function == nullptr)
-    throw unsupported("map: no filter named '{}'",
-                      name == nullptr ? "?" : name->bytes.substr(0, 60));
-  const CallArguments rest = rest_of(given, 2);
-  const Budget::Level level(rt.budget);  // map may map with map
-  for (Value& item : iterate(rt.budget, value_of(given)))
-    mapped.push_back(apply(rt, *function, rest, std::move(item)));
-  return make_generator(rt.budget, std::move(mapped));
+  if (attribute.is<Missing>()) throw bad_input("map requires a filter argument");
+  if (fallback.is<None>()) fallback = Value();
+  const AttributePath path(rt.budget, attribute);
+  for (Value& item : iterate(rt.budget, value_of(given))) {
+    mapped.push_back(path.get(rt, std::move(item), fallback));
+  }
+}
+
+Value filter_map(Runtime& rt, Arguments& a) {
+  const CallArguments& given = a.raw();
+  return lazily(rt, [&](std::vector<Value>& mapped) {
+    if (!truthy(value_of(given))) return;
+    if (given.positional.size() == 1) return map_attribute(rt, given, mapped);
+    const Text* name = given.positional[1].text();
+    const Function* function = name == nullptr ? nullptr : find_filter(name->bytes);
+    if (function == nullptr) {
+      throw unsupported("map: no filter named '{}'",
+                        name == nullptr ? "?" : name->bytes.substr(0, 60));
+    }
+    const CallArguments rest = rest_of(given, 2);
+    const Budget::Level level(rt.budget);  // map may map with map
+    for (Value& item : iterate(rt.budget, value_of(given))) {
+      mapped.push_back(apply(rt, *function, rest, std::move(item)));
+    }
+  });
 }
 
 enum class Keep : uint8_t { kPassing, kFailing };
 enum class Subject : uint8_t { kItem, kAttribute };
 
 Value select(Runtime& rt, Arguments& a, Keep keep, Subject subject) {
-  CallArguments& given = a.raw();
-  if (!truthy(value_of(given))) return make_generator(rt.budget, {});
-  const size_t offset = subject == Subject::kAttribute ? 2 : 1;
-  if (given.positional.size() < offset)
-    throw bad_input("{}: missing parameter for attribute name", a.function());
-  const AttributePath path(rt.budget,
-                           subject == Subject::kAttribute ? given.positional[1] : Value(None{}));
-  const Function* test = nullptr;
-  if (given.positional.size() > offset) {
-    const Text* name = given.positional[offset].text();
-    test = name == nullptr ? nullptr : find_test(name->bytes);
-    if (test == nullptr)
-      throw unsupported("{}: no test named '{}'", a.function(),
-                        name == nullptr ? "?" : name->bytes.substr(0, 60));
-  }
-  const CallArguments rest = rest_of(given, offset + 1);
-  std::vector<Value> kept;
-  for (Value& item : iterate(rt.budget, value_of(given))) {
-    Value asked = path.get(rt, item);
-    const bool passes = truthy(test == nullptr ? asked : apply(rt, *test, rest, std::move(asked)));
-    if (passes == (keep == Keep::kPassing)) kept.push_back(std::move(item));
-  }
-  return make_generator(rt.budget, std::move(kept));
+  const CallArguments& given = a.raw();
+  return lazily(rt, [&](std::vector<Value>& kept) {
+    if (!truthy(value_of(given))) return;
+    const size_t offset = subject == Subject::kAttribute ? 2 : 1;
+    if (given.positional.size() < offset) {
+      throw bad_input("{}: missing parameter for attribute name", a.function());
+    }
+    const AttributePath path(rt.budget,
+                             subject == Subject::kAttribute ? given.positional[1] : Value(None{}));
+    const Function* test = nullptr;
+    if (given.positional.size() > offset) {
+      const Text* name = given.positional[offset].text();
+      test = name == nullptr ? nullptr : find_test(name->bytes);
+      if (test == nullptr) {
+        throw unsupported("{}: no test named '{}'", a.function(),
+                          name == nullptr ? "?" : name->bytes.substr(0, 60));
+      }
+    }
+    const CallArguments rest = rest_of(given, offset + 1);
+    for (Value& item : iterate(rt.budget, value_of(given))) {
+      Value asked = path.get(rt, item);
+      const bool passes =
+          truthy(test == nullptr ? asked : apply(rt, *test, rest, std::move(asked)));
+      if (passes == (keep == Keep::kPassing)) kept.push_back(std::move(item));
+    }
+  });
 }
 
 constexpr Function kFilters[] = {

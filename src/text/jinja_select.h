@@ -1,4 +1,5 @@
-// "address.city" as filters like map, sort and join accept it.
+// What filters of sequences share: generators whose faults wait, and "address.city" as map, sort
+// and join accept it.
 #pragma once
 
 #include <vector>
@@ -6,6 +7,24 @@
 #include "text/jinja_call.h"
 
 namespace mlxcel::text {
+
+// A generator of what `fill` adds to a list. A fault of the template in it is kept for when the
+// consumer gets there; a limit is not.
+template <typename Fill>
+Value lazily(Runtime& runtime, const Fill& fill) {
+  std::vector<Value> items;
+  std::optional<base::Error> failure;
+  try {
+    fill(items);
+  } catch (const base::Error& error) {
+    if (error.kind() == base::ErrorKind::kResource || error.kind() == base::ErrorKind::kInternal)
+      throw;
+    failure = error;
+  }
+  Value made = make_generator(runtime.budget, std::move(items));
+  (*made.get<GeneratorPtr>())->failure = std::move(failure);
+  return made;
+}
 
 class AttributePath {
  public:

@@ -60,9 +60,7 @@ std::vector<Value> split_at_space(Budget& budget, const Text& text, int64_t limi
   for (size_t at = skip(0, true); at < bytes.size();) {
     size_t end = skip(at, false);
     if (limit >= 0 && static_cast<int64_t>(parts.size()) == limit) {
-      end = bytes.size();
-      while (is_space(decode_code_point(bytes, previous_code_point(bytes, end))))
-        end = previous_code_point(bytes, end);
+      end = bytes.size();  // the rest, with the space at its end
       parts.push_back(piece(budget, text, at, end));
       return parts;
     }
@@ -84,8 +82,7 @@ std::vector<Value> split_at_space_from_right(Budget& budget, const Text& text, i
   for (size_t end = skip(bytes.size(), true); end > 0;) {
     size_t begin = skip(end, false);
     if (limit >= 0 && static_cast<int64_t>(parts.size()) == limit) {
-      begin = 0;
-      while (is_space(decode_code_point(bytes, begin))) begin = next_code_point(bytes, begin);
+      begin = 0;  // the rest, with the space at its start
       parts.push_back(piece(budget, text, begin, end));
       break;
     }

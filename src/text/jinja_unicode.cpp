@@ -190,6 +190,15 @@ bool is_alpha(char32_t c) {
 
 bool is_decimal(char32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
 
+// Decimal digits come in runs of ten, some of which touch.
+int decimal_value(char32_t c) {
+  if (c < 0x80) return c >= '0' && c <= '9' ? static_cast<int>(c - '0') : -1;
+  if (!is_decimal(c)) return -1;
+  char32_t first = c;
+  while (is_decimal(first - 1)) --first;
+  return static_cast<int>((c - first) % 10);
+}
+
 bool is_digit(char32_t c) {
   return is_decimal(c) || std::any_of(std::begin(kOtherDigits), std::end(kOtherDigits),
                                       [c](const Range& r) { return c >= r.first && c <= r.last; });

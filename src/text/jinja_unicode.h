@@ -14,6 +14,7 @@ bool is_line_break(char32_t c);  // what str.splitlines splits at
 bool is_printable(char32_t c);   // shown as itself by repr
 bool is_alpha(char32_t c);
 bool is_decimal(char32_t c);
+int decimal_value(char32_t c);  // 0..9 of a decimal digit of any script, else -1
 bool is_digit(char32_t c);
 bool is_numeric(char32_t c);
 bool is_word(char32_t c);  // \w

@@ -93,6 +93,12 @@ void Namespace::set(const TextPtr& name, Value value) {
   }
 }
 
+std::optional<Value> Generator::draw() {
+  if (next < items.size()) return items[next++];
+  if (failure) throw base::Error(*std::exchange(failure, std::nullopt));
+  return std::nullopt;
+}
+
 DictPtr Dict::build(Budget& budget, std::vector<Entry> entries) {
   budget.allocate(entries.size() + 1, sizeof(Entry) + sizeof(uint32_t));
   auto dict = std::make_shared<Dict>();
@@ -379,7 +385,9 @@ std::optional<std::vector<Value>> elements(Budget& budget, const Value& value) {
     budget.allocate(text->bytes.size(), sizeof(Value) + sizeof(Text));
     for (size_t at = 0; at < text->bytes.size();) {
       const size_t end = next_code_point(text->bytes, at);
-      items.emplace_back(slice_text(budget, *text, at, end));
+      TextBuilder character(budget);  // of Markup too, characters are plain
+      character.append(*text, at, end);
+      items.emplace_back(character.finish());
       at = end;
     }
     return items;
@@ -387,8 +395,7 @@ std::optional<std::vector<Value>> elements(Budget& budget, const Value& value) {
   if (const auto* generator = value.get<GeneratorPtr>()) {
     Generator& source = **generator;
     budget.allocate(source.items.size() - source.next, sizeof(Value));
-    items.assign(source.items.begin() + static_cast<ptrdiff_t>(source.next), source.items.end());
-    source.next = source.items.size();
+    while (auto item = source.draw()) items.push_back(std::move(*item));
     return items;
   }
   return std::nullopt;

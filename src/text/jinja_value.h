@@ -113,12 +113,15 @@ struct Namespace {
 };
 
 // What Python makes a generator or another one-shot iterator. The elements are there already; only
-// their consumption is observable.
+// their consumption is observable, and that a fault shows when its element is due.
 struct Generator {
+  std::optional<Value> draw();  // the next one; throws `failure` where it lies
+
   std::vector<Value> items;
   size_t next = 0;
   std::string_view type = "generator";
   int depth = 1;
+  std::optional<base::Error> failure;  // after the last of `items`
 };
 
 struct MacroDefinition;  // jinja_ast.h

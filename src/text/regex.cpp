@@ -32,7 +32,9 @@ using CompileContext = std::unique_ptr<pcre2_compile_context, Deleter<pcre2_comp
 using MatchContext = std::unique_ptr<pcre2_match_context, Deleter<pcre2_match_context_free>>;
 using MatchData = std::unique_ptr<pcre2_match_data, Deleter<pcre2_match_data_free>>;
 
-const uint8_t* units(std::string_view text) { return reinterpret_cast<const uint8_t*>(text.data()); }
+const uint8_t* units(std::string_view text) {
+  return reinterpret_cast<const uint8_t*>(text.data());
+}
 
 std::string message_of(int code) {
   std::array<uint8_t, 256> buffer{};
@@ -60,14 +62,16 @@ struct Regex::Searcher::State {
 
 Regex Regex::oniguruma(std::string_view pattern, const std::string& where) {
   if (pattern.size() > kMaxPattern) {
-    throw base::bad_input("{}: a pattern of {} bytes, expected at most {}", where, pattern.size(), kMaxPattern);
+    throw base::bad_input("{}: a pattern of {} bytes, expected at most {}", where, pattern.size(),
+                          kMaxPattern);
   }
   return {oniguruma_to_pcre2(pattern, where), where};
 }
 
 Regex Regex::literal(std::string_view text, const std::string& where) {
   if (text.empty() || text.size() > kMaxPattern) {
-    throw base::bad_input("{}: a pattern of {} bytes, expected 1 to {}", where, text.size(), kMaxPattern);
+    throw base::bad_input("{}: a pattern of {} bytes, expected 1 to {}", where, text.size(),
+                          kMaxPattern);
   }
   return {quote_for_pcre2(text), where};
 }
@@ -82,8 +86,8 @@ Regex::Regex(const std::string& pcre2_pattern, const std::string& where) {
       PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C | PCRE2_NO_AUTO_CAPTURE;
   auto code = std::make_shared<Code>();
   code->where = where;
-  code->code.reset(
-      pcre2_compile(units(pcre2_pattern), pcre2_pattern.size(), kOptions, &error, &offset, context.get()));
+  code->code.reset(pcre2_compile(units(pcre2_pattern), pcre2_pattern.size(), kOptions, &error,
+                                 &offset, context.get()));
   if (!code->code) {
     throw base::bad_input("{}: not a pattern that can be used: {}", where, message_of(error));
   }
@@ -96,7 +100,8 @@ Regex::Searcher::Searcher(const Regex& regex, std::string_view text)
     : regex_(regex), text_(text), state_(std::make_unique<State>()) {
   state_->limits.reset(checked(pcre2_match_context_create(nullptr)));
   const uint64_t steps = kBaseSteps + kStepsPerByte * text.size();
-  pcre2_set_match_limit(state_->limits.get(), static_cast<uint32_t>(std::min<uint64_t>(steps, UINT32_MAX)));
+  pcre2_set_match_limit(state_->limits.get(),
+                        static_cast<uint32_t>(std::min<uint64_t>(steps, UINT32_MAX)));
   pcre2_set_depth_limit(state_->limits.get(), kMaxDepth);
   pcre2_set_heap_limit(state_->limits.get(), kMaxHeapKib);
   state_->data.reset(checked(pcre2_match_data_create(1, nullptr)));
@@ -115,8 +120,8 @@ std::optional<Regex::Match> Regex::Searcher::next() {
     if (code == PCRE2_ERROR_JIT_STACKLIMIT) code = match(PCRE2_NO_JIT);
     if (code == PCRE2_ERROR_NOMATCH) break;
     if (code < 0) {
-      throw base::resource_error("{}: the pattern is too slow on a text of {} bytes: {}", regex_.code_->where,
-                                 text_.size(), message_of(code));
+      throw base::resource_error("{}: the pattern is too slow on a text of {} bytes: {}",
+                                 regex_.code_->where, text_.size(), message_of(code));
     }
     const size_t* bounds = pcre2_get_ovector_pointer(state_->data.get());
     const Match found{bounds[0], bounds[1]};

@@ -1,5 +1,5 @@
-// Patterns that come out of a checkpoint, run on text that comes from anyone: both are untrusted, so
-// compiling and matching have limits, and reaching one is an error, never a hang or a crash.
+// Patterns that come out of a checkpoint, run on text that comes from anyone: both are untrusted,
+// so compiling and matching have limits, and reaching one is an error, never a hang or a crash.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,9 @@ namespace mlxcel::text {
 
 class Regex {
  public:
-  // A pattern in Oniguruma's dialect, as tokenizer.json holds it. `where` names the file and field in
-  // errors: kBadInput for a malformed pattern, kUnsupported for a construct that PCRE2 reads otherwise.
+  // A pattern in Oniguruma's dialect, as tokenizer.json holds it. `where` names the file and field
+  // in errors: kBadInput for a malformed pattern, kUnsupported for a construct that PCRE2 reads
+  // otherwise.
   static Regex oniguruma(std::string_view pattern, const std::string& where);
   // Matches the text itself; not empty.
   static Regex literal(std::string_view text, const std::string& where);
@@ -21,8 +22,8 @@ class Regex {
   struct Match {
     size_t begin, end;
   };
-  // Walks over the matches in one text, from left to right and without overlap. The text must be valid
-  // UTF-8 and outlive the searcher. One thread uses a searcher; any number may share a Regex.
+  // Walks over the matches in one text, from left to right and without overlap. The text must be
+  // valid UTF-8 and outlive the searcher. One thread uses a searcher; any number may share a Regex.
   class Searcher {
    public:
     Searcher(const Regex& regex, std::string_view text);
@@ -30,8 +31,8 @@ class Regex {
     Searcher(const Searcher&) = delete;
     Searcher& operator=(const Searcher&) = delete;
 
-    // Throws kResource when the pattern takes too many steps or too much memory on this text. An empty
-    // match right behind the previous match does not count, as in the reference.
+    // Throws kResource when the pattern takes too many steps or too much memory on this text. An
+    // empty match right behind the previous match does not count, as in the reference.
     std::optional<Match> next();
 
    private:

@@ -14,8 +14,8 @@ constexpr std::string_view kSpace =
 constexpr std::string_view kNotSpace =
     R"(\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{84}\x{86}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027})"
     R"(\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{10ffff})";
-// \w: Alphabetic (letters, letter numbers and the circled and squared letters), marks, decimal digits
-// and connector punctuation; PCRE2's is letters, numbers and the underscore.
+// \w: Alphabetic (letters, letter numbers and the circled and squared letters), marks, decimal
+// digits and connector punctuation; PCRE2's is letters, numbers and the underscore.
 constexpr std::string_view kWord =
     R"(\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169}\x{1f170}-\x{1f189})";
 
@@ -24,8 +24,8 @@ constexpr std::array<std::string_view, 38> kCategories = {
     "No", "P",  "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",  "Sm", "Sc", "Sk",
     "So", "Z",  "Zs", "Zl", "Zp", "C",  "Cc", "Cf", "Cs", "Co", "Cn", "Any"};
 
-constexpr std::array<std::string_view, 9> kGroups = {"?:",  "?=",  "?!",   "?>",  "?<=",
-                                                     "?<!", "?i:", "?-i:", "?i)"};
+constexpr std::array<std::string_view, 9> kGroups = {
+    "?:", "?=", "?!", "?>", "?<=", "?<!", "?i:", "?-i:", "?i)"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -38,11 +38,20 @@ class Translator {
   std::string run() {
     while (at_ < in_.size()) {
       switch (in_[at_]) {
-        case '\\': escape(); break;
-        case '[': bracket(); break;
-        case '(': group(); break;
-        case '{': braces(); break;
-        default: out_ += in_[at_++];
+        case '\\':
+          escape();
+          break;
+        case '[':
+          bracket();
+          break;
+        case '(':
+          group();
+          break;
+        case '{':
+          braces();
+          break;
+        default:
+          out_ += in_[at_++];
       }
     }
     return std::move(out_);
@@ -50,17 +59,17 @@ class Translator {
 
  private:
   [[noreturn]] void refuse(std::string_view construct) const {
-    throw base::unsupported("{}: the pattern uses '{}', which this program does not support", where_,
-                            construct);
+    throw base::unsupported("{}: the pattern uses '{}', which this program does not support",
+                            where_, construct);
   }
   char peek(size_t ahead = 0) const { return at_ + ahead < in_.size() ? in_[at_ + ahead] : '\0'; }
 
   void group() {
     const std::string_view rest = in_.substr(at_ + 1);
     if (rest.starts_with('*')) refuse("(*");
-    if (rest.starts_with('?') && std::none_of(kGroups.begin(), kGroups.end(), [&](std::string_view known) {
-          return rest.starts_with(known);
-        })) {
+    if (rest.starts_with('?') &&
+        std::none_of(kGroups.begin(), kGroups.end(),
+                     [&](std::string_view known) { return rest.starts_with(known); })) {
       refuse(in_.substr(at_, 4));
     }
     out_ += in_[at_++];
@@ -93,7 +102,9 @@ class Translator {
     const std::string_view text = in_.substr(at_, i + 1 - at_);
     if (!has_low) refuse(text);
     at_ = i + 1;
-    if (peek() == '+') refuse(in_.substr(i + 1 - text.size(), text.size() + 1));  // greedy in one, possessive in the other
+    if (peek() == '+')
+      refuse(in_.substr(i + 1 - text.size(),
+                        text.size() + 1));  // greedy in one, possessive in the other
     out_ += text;
   }
 
@@ -124,13 +135,26 @@ class Translator {
     if (common_escape()) return;
     const char c = peek(1);
     switch (c) {
-      case 's': out_.append("[").append(kSpace).append("]"); break;
-      case 'S': out_.append("[^").append(kSpace).append("]"); break;
-      case 'w': out_.append("[").append(kWord).append("]"); break;
-      case 'W': out_.append("[^").append(kWord).append("]"); break;
-      case 'A': out_ += "\\A"; break;
-      case 'z': out_ += "\\z"; break;
-      default: refuse(in_.substr(at_, 2));
+      case 's':
+        out_.append("[").append(kSpace).append("]");
+        break;
+      case 'S':
+        out_.append("[^").append(kSpace).append("]");
+        break;
+      case 'w':
+        out_.append("[").append(kWord).append("]");
+        break;
+      case 'W':
+        out_.append("[^").append(kWord).append("]");
+        break;
+      case 'A':
+        out_ += "\\A";
+        break;
+      case 'z':
+        out_ += "\\z";
+        break;
+      default:
+        refuse(in_.substr(at_, 2));
     }
     at_ += 2;
   }
@@ -144,12 +168,17 @@ class Translator {
     std::string_view name = in_.substr(at_ + 1, close - at_ - 1);
     const bool negated = name.starts_with('^');
     if (negated) name.remove_prefix(1);
-    if (name.empty() || !std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || c == '_'; })) {
+    if (name.empty() ||
+        !std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || c == '_'; })) {
       refuse(in_.substr(begin, close + 1 - begin));
     }
-    const bool category = std::find(kCategories.begin(), kCategories.end(), name) != kCategories.end();
+    const bool category =
+        std::find(kCategories.begin(), kCategories.end(), name) != kCategories.end();
     // A bare script name is Script in Oniguruma and Script_Extensions in PCRE2.
-    out_.append({'\\', kind, '{'}).append(negated ? "^" : "").append(category ? "" : "sc:").append(name);
+    out_.append({'\\', kind, '{'})
+        .append(negated ? "^" : "")
+        .append(category ? "" : "sc:")
+        .append(name);
     out_ += '}';
     at_ = close + 1;
   }
@@ -174,8 +203,8 @@ class Translator {
     out_ += in_[at_++];
     if (peek() == '^') out_ += in_[at_++];
     if (peek() == ']') refuse("[]");
-    bool first = true;
-    for (;; first = false) {
+    const size_t begin = at_;
+    for (;;) {
       if (at_ >= in_.size()) refuse("[ without ]");
       const char c = in_[at_];
       if (c == ']') break;
@@ -184,16 +213,17 @@ class Translator {
       if (c != '\\') {
         out_ += in_[at_++];
       } else if (!common_escape()) {
-        set_escape(first);
+        set_escape(begin);
       }
     }
     out_ += in_[at_++];
   }
 
-  // \s and its like inside brackets. They expand to several ranges, so they cannot be an end of one.
-  void set_escape(bool first) {
+  // \s and its like inside brackets. They expand to several ranges, so they cannot be an end of
+  // one.
+  void set_escape(size_t begin) {
     const std::string_view text = in_.substr(at_, 2);
-    const bool after_hyphen = !first && in_[at_ - 1] == '-' && !(at_ >= 2 && in_[at_ - 2] == '\\');
+    const bool after_hyphen = at_ >= begin + 2 && in_[at_ - 1] == '-' && in_[at_ - 2] != '\\';
     const bool before_hyphen = peek(2) == '-' && peek(3) != ']';
     if (after_hyphen || before_hyphen) refuse(in_.substr(at_, 3));
     if (text == "\\s") {

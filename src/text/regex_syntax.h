@@ -1,6 +1,7 @@
-// Tokenizer files hold patterns in Oniguruma's dialect, and this program matches with PCRE2. The two
-// agree on most patterns but not on all (what \s, \h, \w, \p{Han}, x{1,3}+ or [a&&b] mean), so each
-// pattern is rewritten, and what could be read in two ways is refused instead of being mistaken.
+// Tokenizer files hold patterns in Oniguruma's dialect, and this program matches with PCRE2. The
+// two agree on most patterns but not on all (what \s, \h, \w, \p{Han}, x{1,3}+ or [a&&b] mean), so
+// each pattern is rewritten, and what could be read in two ways is refused instead of being
+// mistaken.
 #pragma once
 
 #include <string>
@@ -8,9 +9,9 @@
 
 namespace mlxcel::text {
 
-// The PCRE2 pattern (for UTF, UCP and MULTILINE) that matches what the Oniguruma pattern (Ruby syntax)
-// matches. `where` (a file and field) opens the message of an error: kUnsupported, naming the
-// construct. Malformed patterns may pass; compiling them fails later.
+// The PCRE2 pattern (for UTF, UCP and MULTILINE) that matches what the Oniguruma pattern (Ruby
+// syntax) matches. `where` (a file and field) opens the message of an error: kUnsupported, naming
+// the construct. Malformed patterns may pass; compiling them fails later.
 std::string oniguruma_to_pcre2(std::string_view pattern, const std::string& where);
 
 // A PCRE2 pattern that matches the text itself.

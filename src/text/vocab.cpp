@@ -19,7 +19,7 @@ std::string_view Vocab::at(int32_t id) const {
 // The slot that holds the spelling, or the free one where it belongs.
 size_t Vocab::slot_of(std::string_view spelling) const {
   const size_t mask = slots_.size() - 1;
-  size_t slot = std::hash<std::string_view>{}(spelling) & mask;
+  size_t slot = std::hash<std::string_view>{}(spelling)&mask;
   while (slots_[slot] >= 0 && at(slots_[slot]) != spelling) slot = (slot + 1) & mask;
   return slot;
 }

@@ -24,7 +24,7 @@ class Vocab {
   // Nothing for an id without a token (and for one out of range).
   std::optional<std::string_view> spelling(int32_t id) const;
 
-  size_t size() const { return count_; }                               // tokens
+  size_t size() const { return count_; }                                   // tokens
   int32_t id_end() const { return static_cast<int32_t>(places_.size()); }  // largest id + 1
 
  private:
@@ -39,8 +39,8 @@ class Vocab {
   void grow();
 
   std::string blob_;
-  std::vector<Place> places_;    // by id
-  std::vector<int32_t> slots_;   // open addressing, linear probing; -1 is free
+  std::vector<Place> places_;   // by id
+  std::vector<int32_t> slots_;  // open addressing, linear probing; -1 is free
   size_t count_ = 0;
 };
 

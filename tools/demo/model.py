@@ -52,11 +52,11 @@ def tower_rope(rows, cols, head_dim, theta):
     return angles.cos(), angles.sin()
 
 
-def attend(q, k, v, mask=None):
+def attend(q, k, v, bias=None):
     """Softmax attention written out: on CPUs the fused kernel's bfloat16 backward is slower."""
-    scores = q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -1e4)
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-1, -2)
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
     return scores.softmax(-1, dtype=torch.float32).to(v.dtype) @ v
 
 
@@ -227,6 +227,7 @@ class MageVl(nn.Module):
         inverse = d.theta ** (-torch.arange(0, d.head_dim, 2).float() / d.head_dim)
         angles = positions[:, None, :, None].float() * inverse
         angles = torch.cat([angles, angles], -1)
+        mask = torch.zeros(mask.shape).masked_fill(~mask, -1e4)
         x, cos, sin = embeds, angles.cos().to(embeds.dtype), angles.sin().to(embeds.dtype)
         for block in self.language_model.layers:
             x = block(x, cos, sin, mask)
