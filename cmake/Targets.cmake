@@ -6,6 +6,9 @@ function(mlxcel_library)
   add_library(mlxcel_${ARG_NAME} STATIC ${ARG_SOURCES})
   target_link_libraries(mlxcel_${ARG_NAME} PUBLIC mlxcel_options ${ARG_DEPS}
                                            PRIVATE ${ARG_PRIVATE_DEPS})
+  if(MLXCEL_FUZZ)  # coverage feedback from the libraries, not only from the harness
+    target_compile_options(mlxcel_${ARG_NAME} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
 endfunction()
 
 function(mlxcel_test)

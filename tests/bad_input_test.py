@@ -15,7 +15,7 @@ def generate(model, *arguments):
 class Flags(Case):
     def test_wrong_command_lines(self):
         cases = [
-            ((), "verb"),
+            ((), "command"),
             (("generat",), "generat"),
             (("generate",), "--model"),
             (("generate", "-m", HUB), "--prompt"),
@@ -123,7 +123,7 @@ class Configs(Case):
                 document["quantization"]["bits"] = value
             return change
         self.check(bits(8), "expected", checkpoint=MLX_4BIT)
-        self.check(lambda c: (c.pop("quantization"), c.pop("quantization_config", None)) and None, "scales",
+        self.check(lambda c: (c.pop("quantization"), c.pop("quantization_config", None)) and None, "quantised",
                    checkpoint=MLX_4BIT)
 
     def test_texts_that_are_no_json(self):
@@ -158,7 +158,7 @@ class Tokenizers(Case):
 
 class Templates(Case):
     def test_spoilt_templates(self):
-        for text, part in (("{% for %}", "line 1"), ("{{ messages[0].content.x.y }}", "line 1"), ("{{ 'a' * 10**12 }}", ""),
+        for text, part in (("{% for %}", "chat_template.jinja:1:"), ("{{ messages[0].content.x.y }}", "chat_template.jinja:1:"), ("{{ 'a' * 10**12 }}", ""),
                            ("{{ raise_exception('no pictures, please') }}", "no pictures, please"),
                            ("{% for i in range(10**9) %}{% for j in range(10**9) %}{% endfor %}{% endfor %}", ""),
                            ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", ""), ("{% include 'x' %}", "include"),

@@ -71,7 +71,12 @@ image::Patches Runtime::picture(const std::string& file) const {
     throw base::unsupported("{}: {} is a text model and takes no pictures", file,
                             model_->info().model_type);
   }
-  return model_->processor->process(image::load(file), pool_.get());
+  const image::Image decoded = image::load(file);
+  try {
+    return model_->processor->process(decoded, pool_.get());
+  } catch (const base::Error& error) {  // knows the size, not the file
+    throw base::Error(error.kind(), fmt::format("{}: {}", file, error.what()));
+  }
 }
 
 engine::SamplingParams sampling_options(const FlagValues& flags) {

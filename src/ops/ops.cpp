@@ -77,6 +77,7 @@ mx::array linear_swiglu(const Context& context, const mx::array& x, const Linear
                         const LinearParams& up) {
   check_input(x, gate.weight);
   check_input(x, up.weight);
+  if (gate.bias || up.bias) throw base::internal_error("a gated layer with a bias");
   if (!use_kernels(context)) {
     return mx::multiply(stock::linear(x, gate, {.activation = Activation::kSilu}), stock::linear(x, up, {}));
   }

@@ -37,7 +37,7 @@ mx::array linear(const Context& context, const mx::array& x, const LinearParams&
 // Several layers over the same x, e.g. q, k and v.
 std::vector<mx::array> linear_many(const Context& context, const mx::array& x, std::span<const LinearParams> layers);
 
-// silu(x gate^T) * (x up^T).
+// silu(x gate^T) * (x up^T). The layers have no bias.
 mx::array linear_swiglu(const Context& context, const mx::array& x, const LinearParams& gate, const LinearParams& up);
 
 // Rows of a table [vocab, dim] -> [ids, dim].

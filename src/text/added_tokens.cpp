@@ -143,9 +143,9 @@ std::vector<AddedTokens::Piece> AddedTokens::split(std::string_view text,
       end = run_end;
     }
     if (done < begin) pieces.push_back({done, begin, std::nullopt});
-    pieces.push_back({begin, end, token.id});
-    // A token of white space may lie inside the space that the one before took along; like the
-    // reference, count it and go on from its end.
+    // A token of white space may lie inside the space that the one before took along. Like the
+    // reference, go on from its end, and count it unless `lstrip` leaves it no text of its own.
+    if (begin < end) pieces.push_back({begin, end, token.id});
     done = end;
   }
   if (done < text.size()) pieces.push_back({done, text.size(), std::nullopt});
