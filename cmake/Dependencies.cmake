@@ -31,7 +31,6 @@ mlxcel_import(dep_webp webp webp/decode.h)
 set_property(TARGET dep_webp PROPERTY INTERFACE_LINK_LIBRARIES Threads::Threads m)
 mlxcel_import(dep_webpdemux webpdemux webp/demux.h)
 set_property(TARGET dep_webpdemux PROPERTY INTERFACE_LINK_LIBRARIES dep_webp)
-mlxcel_import(dep_stb stb stb/stb_image.h)
 
 if(MLXCEL_MLX)
   set(MLXCEL_MLX_ROOT ${PROJECT_SOURCE_DIR}/.deps/mlx-cpu CACHE PATH "Unpacked MLX wheel")

@@ -72,7 +72,8 @@ def vision_batch(scenes, rng, exact_share=0.25):
     for scene in scenes:
         image = render_for_model(scene, rng.random() < exact_share)
         if rng.random() < 0.2:  # what lossy compression and cameras leave behind
-            noise = np.random.default_rng(rng.getrandbits(32)).normal(0, rng.uniform(1, 5), image.shape)
+            generator = np.random.default_rng(rng.getrandbits(32))
+            noise = generator.normal(0, rng.uniform(1, 5), image.shape)
             image = np.clip(image + noise, 0, 255).astype(np.uint8)
         pixels.append(image)
     height, width = smart_resize(scenes[0].height, scenes[0].width)
@@ -112,7 +113,8 @@ def add_text(batch, renderer, conversations):
 
 def random_scenes(rng, sizes, how_many, cache, **options):
     grid = rng.choice(list(sizes))
-    return [make_scene(rng, rng.choice(sizes[grid]), cache=cache, **options) for _ in range(how_many)]
+    options["cache"] = cache
+    return [make_scene(rng, rng.choice(sizes[grid]), **options) for _ in range(how_many)]
 
 
 def training_batch(rng, sizes, renderer, how_many, cache):

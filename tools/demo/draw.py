@@ -166,7 +166,8 @@ def _paint(scene, width, height):
     image = Image.new("RGB", (s * width, s * height), scene.tone)
     draw = ImageDraw.Draw(image)
     for shape in scene.shapes:
-        points = [(x * sx, y * sy) for x, y in outline(shape.kind, shape.cx, shape.cy, shape.radius)]
+        corners = outline(shape.kind, shape.cx, shape.cy, shape.radius)
+        points = [(x * sx, y * sy) for x, y in corners]
         if shape.kind == "circle":
             draw.ellipse(points, fill=shape.tone)
         else:
@@ -233,7 +234,8 @@ def size_table(rng, per_grid=200):
             aspect = rng.choice((1.0, 4 / 3, 3 / 4, 1.5, 2 / 3, 16 / 9, 9 / 16))
         area = rng.uniform(96, 512) ** 2
         width, height = round(math.sqrt(area * aspect)), round(math.sqrt(area / aspect))
-        if min(width, height) < 96 or max(width, height) > 512 or max(width, height) > 2 * min(width, height):
+        short, long = min(width, height), max(width, height)
+        if short < 96 or long > 512 or long > 2 * short:
             continue
         h, w = smart_resize(height, width)
         sizes = table.setdefault((h // CELL, w // CELL), [])

@@ -40,7 +40,8 @@ def draw_questions(folder, per_kind):
             made += 1
     with open(os.path.join(folder, "questions.jsonl"), "w") as f:
         for kind, path, question, expected in items:
-            entry = {"kind": kind, "image": os.path.basename(path), "question": question, "answer": expected}
+            entry = {"kind": kind, "image": os.path.basename(path)}
+            entry.update(question=question, answer=expected)
             f.write(json.dumps(entry) + "\n")
     return items
 
@@ -58,7 +59,8 @@ def is_right(kind, expected, given):
 
 
 def run_program(program, model, path, question):
-    command = [program, "generate", "-m", model, "--image", path, "-p", question, "-n", "24", "--json"]
+    command = [program, "generate", "-m", model, "--image", path, "-p", question]
+    command += ["-n", "24", "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.strip()}")

@@ -17,7 +17,11 @@ from safetensors.torch import save_file
 from geometry import MAX_PIXELS, MEAN, MERGE, MIN_PIXELS, PATCH, STD
 from model import Dims, MageVl
 
-PREFIX = {"visual.": "model.visual.", "language_model.": "model.language_model.", "lm_head.": "lm_head."}
+PREFIX = {
+    "visual.": "model.visual.",
+    "language_model.": "model.language_model.",
+    "lm_head.": "lm_head.",
+}
 SHIPPED = [
     "config.json", "generation_config.json", "preprocessor_config.json", "tokenizer.json",
     "tokenizer_config.json", "chat_template.jinja", "model.safetensors",
@@ -149,7 +153,8 @@ def write_hub(run, folder, dtype):
 
 def convert_to_mlx(source, target, bits):
     """mlx-vlm's converter: the decoder in affine groups of 64, the tower in bfloat16."""
-    command = [sys.executable, "-m", "mlx_vlm", "convert", "--hf-path", source, "--mlx-path", target]
+    command = [sys.executable, "-m", "mlx_vlm", "convert"]
+    command += ["--hf-path", source, "--mlx-path", target]
     command += ["-q", "--q-bits", str(bits), "--q-group-size", "64", "--dtype", "bfloat16"]
     subprocess.run(command, check=True, env={**os.environ, "HF_HUB_OFFLINE": "1"})
 

@@ -119,7 +119,8 @@ class Tower(nn.Module):
 
     def forward(self, rows, grid):
         """rows [B, patches, 768], grid in patches -> [B, patches / 4, width]."""
-        cos, sin = tower_rope(*grid, self.d.vision_width // self.d.vision_heads, self.d.vision_theta)
+        head_dim = self.d.vision_width // self.d.vision_heads
+        cos, sin = tower_rope(*grid, head_dim, self.d.vision_theta)
         x = self.layernorm_pre(self.embeddings["patch_embedding"](rows))
         cos, sin = cos.to(x.dtype), sin.to(x.dtype)
         for block in self.encoder["layers"]:

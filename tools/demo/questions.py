@@ -48,7 +48,11 @@ COLOR = [
     "Name the color of the {kind}.",
     "The {kind} is what color?",
 ]
-COLOR_ONE = ["What color is the shape?", "What is the color of the shape?", "Which color is the shape?"]
+COLOR_ONE = [
+    "What color is the shape?",
+    "What is the color of the shape?",
+    "Which color is the shape?",
+]
 SHAPE = [
     "What shape is {color}?",
     "Which shape is {color}?",
@@ -137,7 +141,10 @@ def phrase(rng, forms, one_word=True, **words):
     elif draw < 0.2:
         text = rng.choice(POLITE) + (text[0].lower() + text[1:])
     elif draw < 0.24:
-        text = "Please " + text[0].lower() + text[1:] if text.endswith(".") else text[:-1] + ", please?"
+        if text.endswith("."):
+            text = "Please " + text[0].lower() + text[1:]
+        else:
+            text = text[:-1] + ", please?"
     draw = rng.random()
     if draw < 0.15:
         text = text.replace("color", "colour")
@@ -181,7 +188,8 @@ def ask(rng, scene, task):
     alone = sum(s.kind == shape.kind for s in shapes) == 1
     single = len(shapes) == 1
     if task == "ground":
-        return Turn(task, phrase(rng, GROUND, thing=shape.kind if alone else "shapes"), scene.ground)
+        thing = shape.kind if alone else "shapes"
+        return Turn(task, phrase(rng, GROUND, thing=thing), scene.ground)
     if task == "color":
         if not alone:
             return None
@@ -205,7 +213,7 @@ TASKS = ["plain", "count", "color", "shape", "where", "describe", "ground", "exi
 def conversation_set(rng, scene, how_many):
     """Conversations (lists of one or two Turns) about one picture, for training."""
     if scene.shapes:
-        tasks = ["color", "color", "shape", "shape", "where", "where", "where", "count", "ground", "exists"]
+        tasks = ["color"] * 2 + ["shape"] * 2 + ["where"] * 3 + ["count", "ground", "exists"]
         chosen = rng.sample(tasks, min(len(tasks), how_many))
         if rng.random() < 0.7:
             chosen.append("describe")
@@ -230,5 +238,5 @@ def every_word():
     """All words the tasks use, for the tokenizer."""
     forms = PLAIN + GROUND + COLOR + COLOR_ONE + SHAPE + SHAPE_ONE + WHERE + WHERE_ONE + COUNT
     forms = forms + DESCRIBE + EXISTS + SHORT + POLITE + list(PHRASES.values())
-    forms += ["A plain image. An image with a and an. Please, please? What's colour photo", "yes no"]
-    return forms + COLOR_NAMES + KINDS + PLACES + NUMBERS
+    other = "A plain image. An image with a and an. Please, please? What's colour photo"
+    return forms + [other, "yes no"] + COLOR_NAMES + KINDS + PLACES + NUMBERS

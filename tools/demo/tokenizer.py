@@ -26,6 +26,7 @@ OTHER_ADDED = [
     "<think>", "</think>",
 ]  # fmt: skip
 SYSTEM = "You are a helpful assistant."
+# The published template, newlines and all.
 CHAT_TEMPLATE = (
     "{% set image_count = namespace(value=0) %}{% set video_count = namespace(value=0) %}"
     "{% for message in messages %}"
@@ -46,13 +47,12 @@ CHAT_TEMPLATE = (
     "{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-# Adjacent string literals carry real newlines, as the published template file does.
-EVERYDAY = """the of and to in is you that it he was for on are as with his they at be this have from
-or one had by word but not what all were we when your can said there use an each which she do how
-their if will up other about out many then them these so some her would make like him into time has
-look two more write go see number no way could people my than first water been call who now find
-long down day did get come made may part picture image photo box ball cat dog car house tree brown
-big small large little light dark above below between next under over same different yes thank
+EVERYDAY = """the of and to in is you that it he was for on are as with his they at be this have
+from or one had by word but not what all were we when your can said there use an each which she do
+how their if will up other about out many then them these so some her would make like him into time
+has look two more write go see number no way could people my than first water been call who now
+find long down day did get come made may part picture image photo box ball cat dog car house tree
+brown big small large little light dark above below between next under over same different yes thank
 thanks hello world text letter line corner middle side upper lower""".split()
 
 

@@ -27,7 +27,7 @@ from questions import TASKS, ask
 STAGES = [
     ("large", 0.05, 32, 1.5e-3, (0.97, 1.0)),
     ("single", 0.10, 32, 1.5e-3, (0.96, 1.0)),
-    ("several", 0.15, 32, 1.5e-3, (0.97, 0.02)),
+    ("several", 0.15, 32, 1.5e-3, (0.97, 0.057)),
     ("joint", 0.70, 16, 1.0e-3, None),
 ]
 AUX_WEIGHT = {"kind": 1.0, "color": 0.5, "box": 2.0}
@@ -41,8 +41,8 @@ def scene_options(stage):
 
 def whiten_patches(model, rng, sizes):
     """Starts the patch embedding from the principal components of drawn pictures."""
-    rows = [vision_batch(random_scenes(rng, sizes, 64, {}), rng).rows.flatten(0, 1) for _ in range(6)]
-    x = torch.cat(rows)
+    batches = [vision_batch(random_scenes(rng, sizes, 64, {}), rng) for _ in range(6)]
+    x = torch.cat([batch.rows.flatten(0, 1) for batch in batches])
     values, vectors = torch.linalg.eigh(x.T @ x / len(x))
     width = model.dims.vision_width
     values, vectors = values.flip(0)[:width], vectors.flip(1)[:, :width]
@@ -169,7 +169,8 @@ def train(options):
     checks = held_out(renderer, sizes) if group.rank == 0 else []
     cache = {}
     if group.rank == 0:
-        print("parameters", sum(p.numel() for n, p in model.named_parameters() if "aux" not in n), flush=True)
+        kept = sum(p.numel() for n, p in model.named_parameters() if "aux" not in n)
+        print("parameters", kept, flush=True)
 
     for index in range(done["stage"], len(STAGES)):
         name, share, how_many, peak, target = STAGES[index]
@@ -180,7 +181,8 @@ def train(options):
             budget = options.joint_minutes * 60
         begun, reported, recent = time.time() - done["seconds"], time.time(), []
         while True:
-            seconds, report = group.agree([time.time() - begun, time.time() - reported > options.every])
+            now = time.time()
+            seconds, report = group.agree([now - begun, now - reported > options.every])
             progress = seconds / budget
             if name == "joint":  # warm, then down to nothing
                 factor = 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1, progress)))

@@ -17,7 +17,7 @@ esac
 packages=(g++ cmake ninja-build ccache python3 python3-pip
   libfmt-dev nlohmann-json3-dev libhwy-dev libgtest-dev
   libpcre2-dev libutf8proc-dev
-  libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev libstb-dev zlib1g-dev)
+  libjpeg62-turbo-dev libpng-dev libwebp-dev libgif-dev zlib1g-dev)
 if [ "${1:-}" = --fuzz ]; then packages+=(clang libclang-rt-14-dev); fi
 
 install_packages() {
