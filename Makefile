@@ -24,14 +24,8 @@ endef
 build: setup     ## the release binary, build/release/mlxcel
 	$(call build_preset,release)
 
-demo: build      ## an answer about a picture, from the checkpoint in the repository
-	@for picture in examples/red_circle.png examples/shapes.jpg; do \
-	  for question in "What color is the circle?" "Describe this image."; do \
-	    case "$$picture $$question" in *"shapes.jpg What"*) question="What shape is green?" ;; esac; \
-	    echo; echo "picture:  $$picture"; echo "question: $$question"; printf 'answer:   '; \
-	    $(MLXCEL) generate -m $(MODEL) --image $$picture -p "$$question" -n 32 --verbose || exit 1; \
-	  done; \
-	done
+demo: build      ## answers about pictures, from the checkpoint in the repository
+	@tools/demo/ask.sh $(MLXCEL) $(MODEL)
 
 demo-eval: build ## the demo checkpoint's share of right answers on held-out pictures
 	@tools/demo/run_evaluation.sh $(MLXCEL) $(MODEL)
