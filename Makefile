@@ -14,15 +14,15 @@ help:            ## this list
 setup:           ## packages and libraries that the build needs
 	@tools/setup/setup.sh
 
-# Configures a preset once, and builds it: $(call build_preset,release)
+# Configures a preset once, and builds targets of it: $(call build_preset,release,mlxcel)
 define build_preset
 	@test -f build/$(1)/build.ninja || cmake --preset $(1) >build-$(1).log 2>&1 || { cat build-$(1).log; rm -f build-$(1).log; exit 1; }
 	@rm -f build-$(1).log
-	@if ! ninja -C build/$(1) -n | grep -q 'no work to do'; then echo "building ($(1))"; ninja -C build/$(1) -j$(JOBS); fi
+	@if ! ninja -C build/$(1) -n $(2) | grep -q 'no work to do'; then echo "building ($(1))"; ninja -C build/$(1) -j$(JOBS) $(2); fi
 endef
 
 build: setup     ## the release binary, build/release/mlxcel
-	$(call build_preset,release)
+	$(call build_preset,release,mlxcel)
 
 demo: build      ## answers about pictures, from the checkpoint in the repository
 	@tools/demo/ask.sh $(MLXCEL) $(MODEL)
@@ -32,25 +32,26 @@ demo-eval: build ## the demo checkpoint's share of right answers on held-out pic
 
 test: test-release test-sanitized ## every test: release build, then the sanitizer build
 
-test-release: build
+test-release: setup
+	$(call build_preset,release,all)
 	ctest --test-dir build/release --output-on-failure
 
 test-sanitized: setup
-	$(call build_preset,asan)
+	$(call build_preset,asan,all)
 	UBSAN_OPTIONS=print_stacktrace=1 ctest --test-dir build/asan --output-on-failure
 
 test-threads: setup ## the tests that use threads, under the thread sanitizer
-	$(call build_preset,tsan)
+	$(call build_preset,tsan,base_tests kernels_tests)
 	ctest --test-dir build/tsan --output-on-failure -R '^(base|kernels)'
 
 fuzz:            ## every fuzz target for 60 seconds each
 	@tools/setup/setup.sh --fuzz
-	$(call build_preset,fuzz)
+	$(call build_preset,fuzz,all)
 	@tools/fuzz/run.sh build/fuzz $${SECONDS_EACH:-60}
 
 lint: setup      ## formatting and static analysis
 	@find src \( -name '*.cpp' -o -name '*.h' \) -print0 | xargs -0 clang-format --dry-run --Werror
-	$(call build_preset,release)
+	$(call build_preset,release,all)
 	@find src -name '*.cpp' -print0 | xargs -0 -P$(JOBS) -n4 clang-tidy --quiet -p build/release
 
 format:          ## rewrite the sources as .clang-format says

@@ -67,21 +67,34 @@ int available_cores() {
   return std::max(1, std::min(physical_cores(mask), cgroup_quota()));
 }
 
+namespace {
+
+// One call of `run`. Workers hold it by shared pointer: one that wakes late finds nothing left to claim,
+// and nobody waits for it.
+struct Job {
+  const std::function<void(size_t)>* task;
+  size_t count;
+  std::atomic<size_t> next{0};
+  std::atomic<size_t> finished{0};
+
+  void drain() {
+    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) {
+      (*task)(i);
+      finished.fetch_add(1, std::memory_order_release);
+    }
+  }
+};
+
+}  // namespace
+
 struct ThreadPool::State {
   std::mutex call_mutex;  // one job at a time
   std::mutex mutex;
   std::condition_variable wake;
   std::atomic<uint64_t> generation{0};
   std::atomic<bool> stop{false};
-  const std::function<void(size_t)>* task = nullptr;
-  size_t count = 0;
-  std::atomic<size_t> next{0};
-  std::atomic<int> busy{0};
+  std::shared_ptr<Job> job;  // of this generation; guarded by `mutex`
   std::vector<std::thread> workers;
-
-  void drain() {
-    for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) (*task)(i);
-  }
 
   void work() {
     uint64_t seen = 0;
@@ -94,9 +107,13 @@ struct ThreadPool::State {
         wake.wait(lock, [&] { return generation.load() != seen || stop.load(); });
       }
       if (stop.load()) return;
-      seen = generation.load(std::memory_order_acquire);
-      drain();
-      busy.fetch_sub(1, std::memory_order_release);
+      std::shared_ptr<Job> current;
+      {
+        const std::lock_guard lock(mutex);
+        seen = generation.load();
+        current = job;
+      }
+      current->drain();
     }
   }
 };
@@ -123,18 +140,17 @@ void ThreadPool::run(size_t count, const std::function<void(size_t)>& task) {
     return;
   }
   const std::lock_guard call(state_->call_mutex);
+  const auto job = std::make_shared<Job>();
+  job->task = &task;
+  job->count = count;
   {
-    // Every worker joins every job, so `busy` counts down to zero before the next one is set up.
     const std::lock_guard lock(state_->mutex);
-    state_->task = &task;
-    state_->count = count;
-    state_->next.store(0);
-    state_->busy.store(threads_ - 1);
+    state_->job = job;
     state_->generation.fetch_add(1, std::memory_order_release);
   }
   state_->wake.notify_all();
-  state_->drain();
-  while (state_->busy.load(std::memory_order_acquire) != 0) pause_cpu();
+  job->drain();
+  while (job->finished.load(std::memory_order_acquire) != count) pause_cpu();
 }
 
 }  // namespace mlxcel::base
