@@ -43,10 +43,13 @@ TEST(Dtype, NarrowingRoundsHalfToEven) {
 }
 
 TEST(Json, ErrorsNameFileFieldFoundAndExpected) {
-  const Json document = parse_json(R"({"a":{"b":"x","n":2.5,"big":18446744073709551615}})", "c.json");
+  const Json document =
+      parse_json(R"({"a":{"b":"x","n":2.5,"big":18446744073709551615}})", "c.json");
   const JsonField root(document, "c.json");
-  EXPECT_EQ(message_of([&] { root.at("a").at("b").as_int(); }), "c.json: 'a.b' is \"x\", expected an integer");
-  EXPECT_EQ(message_of([&] { root.at("a").at("n").as_int(); }), "c.json: 'a.n' is 2.5, expected an integer");
+  EXPECT_EQ(message_of([&] { root.at("a").at("b").as_int(); }),
+            "c.json: 'a.b' is \"x\", expected an integer");
+  EXPECT_EQ(message_of([&] { root.at("a").at("n").as_int(); }),
+            "c.json: 'a.n' is 2.5, expected an integer");
   EXPECT_EQ(message_of([&] { root.at("a").int_at("big", 1, 9); }),
             "c.json: 'a.big' is 18446744073709551615, expected an integer from 1 to 9");
   EXPECT_EQ(message_of([&] { root.at("a").at("z"); }), "c.json: field 'a.z' is missing");
@@ -55,7 +58,8 @@ TEST(Json, ErrorsNameFileFieldFoundAndExpected) {
 TEST(Json, RefusesDeepNestingAndBadText) {
   EXPECT_EQ(message_of([] { parse_json(std::string(100000, '['), "d.json"); }),
             "d.json: nested deeper than 200 levels");
-  EXPECT_EQ(message_of([] { parse_json("{\"a\":", "d.json"); }), "d.json: not valid JSON near byte 6");
+  EXPECT_EQ(message_of([] { parse_json("{\"a\":", "d.json"); }),
+            "d.json: not valid JSON near byte 6");
 }
 
 TEST(MappedFile, NamesWhatIsWrong) {

@@ -62,7 +62,8 @@ uint16_t f32_to_f16(float value) {
   const float magnitude = std::fabs(value);
   if (magnitude >= 65520.0F) return static_cast<uint16_t>(sign | 0x7C00U);
   if (magnitude < 6.103515625e-05F) {  // subnormal result: multiples of 2^-24
-    return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24))));
+    return static_cast<uint16_t>(sign |
+                                 static_cast<uint16_t>(std::nearbyint(std::ldexp(magnitude, 24))));
   }
   const uint32_t m = bits & 0x7FFFFFFFU;
   const uint32_t rounded = m + 0xFFFU + ((m >> 13) & 1U);

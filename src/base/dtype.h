@@ -9,7 +9,20 @@
 
 namespace mlxcel::base {
 
-enum class DType : uint8_t { kF32, kF16, kBF16, kI8, kU8, kI16, kU16, kI32, kU32, kI64, kU64, kBool };
+enum class DType : uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kBool
+};
 
 // Bytes of one element.
 size_t dtype_size(DType dtype);
@@ -21,7 +34,9 @@ std::string_view dtype_name(DType dtype);
 std::optional<DType> parse_dtype(std::string_view name);
 
 // Widening conversions of 16-bit floats, exact.
-inline float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+inline float bf16_to_f32(uint16_t bits) {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 float f16_to_f32(uint16_t bits);
 
 // Narrowing with round-to-nearest-even; NaN stays NaN.

@@ -28,7 +28,8 @@ class Error : public std::runtime_error {
   ErrorKind kind_;
 };
 
-// Each makes an Error of its kind, to be thrown: throw bad_input("{}: 'bits' is {}, expected 2..8", file, bits);
+// Each makes an Error of its kind, to be thrown: throw bad_input("{}: 'bits' is {}, expected 2..8",
+// file, bits);
 template <typename... Args>
 Error bad_input(fmt::format_string<Args...> format, Args&&... args) {
   return {ErrorKind::kBadInput, fmt::format(format, std::forward<Args>(args)...)};

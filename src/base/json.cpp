@@ -129,7 +129,8 @@ std::optional<JsonField> JsonField::find(std::string_view key) const {
 
 JsonField JsonField::at(std::string_view key) const {
   auto field = find(key);
-  if (!field) throw bad_input("{}: field '{}{}{}' is missing", file_, path_, path_.empty() ? "" : ".", key);
+  if (!field)
+    throw bad_input("{}: field '{}{}{}' is missing", file_, path_, path_.empty() ? "" : ".", key);
   return *field;
 }
 
@@ -163,7 +164,8 @@ int64_t JsonField::as_int(int64_t min, int64_t max) const {
   } else {
     result = value_->get<int64_t>();
   }
-  if (result < min || result > max) require(false, fmt::format("an integer from {} to {}", min, max));
+  if (result < min || result > max)
+    require(false, fmt::format("an integer from {} to {}", min, max));
   return result;
 }
 

@@ -15,15 +15,16 @@ namespace mlxcel::base {
 
 using Json = nlohmann::ordered_json;
 
-// Parses text in linear time (inserting into an ordered_json is not); `name` (a file) opens the message
-// of an error. Throws kBadInput for text that is not JSON, nests deeper than 200 levels or names a member
-// of an object twice, of which a plain parser would silently drop one.
+// Parses text in linear time (inserting into an ordered_json is not); `name` (a file) opens the
+// message of an error. Throws kBadInput for text that is not JSON, nests deeper than 200 levels or
+// names a member of an object twice, of which a plain parser would silently drop one.
 Json parse_json(std::string_view text, const std::string& name);
 
 // Reads and parses a file of at most `max_bytes`.
 Json load_json(const std::filesystem::path& path, size_t max_bytes = size_t{64} << 20);
 
-// A value inside a document, with the path that led to it. Cheap to copy; does not own the document.
+// A value inside a document, with the path that led to it. Cheap to copy; does not own the
+// document.
 class JsonField {
  public:
   JsonField(const Json& value, std::string file) : value_(&value), file_(std::move(file)) {}
@@ -47,7 +48,9 @@ class JsonField {
   double number_or(std::string_view key, double fallback) const;
   int64_t int_or(std::string_view key, int64_t fallback, int64_t min, int64_t max) const;
   // A required bounded integer member.
-  int64_t int_at(std::string_view key, int64_t min, int64_t max) const { return at(key).as_int(min, max); }
+  int64_t int_at(std::string_view key, int64_t min, int64_t max) const {
+    return at(key).as_int(min, max);
+  }
 
   const Json& value() const { return *value_; }
   const std::string& file() const { return file_; }

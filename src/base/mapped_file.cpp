@@ -37,7 +37,9 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::filesystem::path& 
   }
   ::close(fd);
   if (!regular) throw bad_input("{}: not a regular file", path.string());
-  if (map_error != 0) throw resource_error("{}: cannot map {} bytes: {}", path.string(), size, std::strerror(map_error));
+  if (map_error != 0)
+    throw resource_error("{}: cannot map {} bytes: {}", path.string(), size,
+                         std::strerror(map_error));
   return std::shared_ptr<const MappedFile>(
       new MappedFile(path, static_cast<const std::byte*>(data), size));
 }

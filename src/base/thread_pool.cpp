@@ -69,8 +69,8 @@ int available_cores() {
 
 namespace {
 
-// One call of `run`. Workers hold it by shared pointer: one that wakes late finds nothing left to claim,
-// and nobody waits for it.
+// One call of `run`. Workers hold it by shared pointer: one that wakes late finds nothing left to
+// claim, and nobody waits for it.
 struct Job {
   const std::function<void(size_t)>* task;
   size_t count;

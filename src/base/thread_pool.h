@@ -8,7 +8,8 @@
 
 namespace mlxcel::base {
 
-// Physical cores that this process may use: affinity mask and cgroup CPU quota respected, at least 1.
+// Physical cores that this process may use: affinity mask and cgroup CPU quota respected, at
+// least 1.
 int available_cores();
 
 class ThreadPool {

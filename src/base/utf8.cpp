@@ -6,7 +6,7 @@ namespace mlxcel::base {
 namespace {
 
 struct Sequence {
-  size_t length;    // bytes examined that belong to this (valid or invalid) part
+  size_t length;  // bytes examined that belong to this (valid or invalid) part
   bool valid;
   bool incomplete;  // a valid start that the end of the text cuts off
 };

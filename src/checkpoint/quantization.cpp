@@ -64,7 +64,8 @@ QuantizationConfig QuantizationConfig::parse(const JsonField& config) {
       QuantSpec{one_of(block->at("bits"), kBits), one_of(block->at("group_size"), kGroups)};
   for (const auto& [key, value] : block->value().get_ref<const base::Json::object_t&>()) {
     if (key == "bits" || key == "group_size" || key == "mode" || value.is_null()) continue;
-    const JsonField field(value, fmt::format("{}, module '{}'", block->where(), base::printable(key)));
+    const JsonField field(value,
+                          fmt::format("{}, module '{}'", block->where(), base::printable(key)));
     if (value.is_object()) {
       result.overrides_[key] = parse_override(field);
     } else {

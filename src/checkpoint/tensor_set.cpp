@@ -19,8 +19,8 @@ constexpr size_t kMaxIndexBytes = size_t{64} << 20;
 // A file of the same folder: no way out of it, nothing that a message or the system would cut
 // short.
 bool is_plain_file_name(const std::string& name) {
-  return !name.empty() && name.size() <= 255 && name != "." && name != ".." && base::is_plain(name) &&
-         name.find_first_of("/\\") == std::string::npos;
+  return !name.empty() && name.size() <= 255 && name != "." && name != ".." &&
+         base::is_plain(name) && name.find_first_of("/\\") == std::string::npos;
 }
 
 // File of each tensor, as the index says.

@@ -37,7 +37,8 @@ std::optional<int64_t> product(std::span<const int64_t> dims) {
   return total;
 }
 
-// A channels-last kernel as [out, channels * area] in f32: a copy, since no kernel reads that order.
+// A channels-last kernel as [out, channels * area] in f32: a copy, since no kernel reads that
+// order.
 Matrix channels_first(std::span<const int64_t> hub, int64_t width, const Tensor& tensor) {
   const std::vector<float> source = widen(tensor);
   const int64_t channels = hub[1];

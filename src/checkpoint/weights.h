@@ -26,8 +26,8 @@ Matrix matrix_rows(const Matrix& matrix, int64_t begin, int64_t end);
 // A small tensor as f32. Copies share the values.
 using Vector = std::shared_ptr<const std::vector<float>>;
 
-// How much of a checkpoint is wanted: with kHeaders no weight is read, only checked by its header, and
-// small tensors are left out.
+// How much of a checkpoint is wanted: with kHeaders no weight is read, only checked by its header,
+// and small tensors are left out.
 enum class WeightContent { kAll, kHeaders };
 
 class Weights {

@@ -46,9 +46,10 @@ void add_hugging_face_cache(std::vector<StoredModel>& models) {
     if (!file.starts_with(kPrefix)) continue;
     const std::string_view full = std::string_view(file).substr(kPrefix.size());
     const size_t dashes = full.find("--");
-    const std::string name = dashes == std::string_view::npos
-                                 ? std::string(full)
-                                 : fmt::format("{}/{}", full.substr(0, dashes), full.substr(dashes + 2));
+    const std::string name =
+        dashes == std::string_view::npos
+            ? std::string(full)
+            : fmt::format("{}/{}", full.substr(0, dashes), full.substr(dashes + 2));
     for (const fs::path& snapshot : subfolders(folder / "snapshots")) {
       if (is_checkpoint(snapshot)) models.push_back({name, snapshot});
     }

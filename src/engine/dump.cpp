@@ -30,8 +30,9 @@ mx::array grids_of(std::span<const image::Patches* const> pictures) {
 
 }  // namespace
 
-void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt, std::span<const image::Patches* const> pictures,
-                 const DumpOptions& options, const std::filesystem::path& output) {
+void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt,
+                 std::span<const image::Patches* const> pictures, const DumpOptions& options,
+                 const std::filesystem::path& output) {
   models::Stages stages;
   models::record(&stages, "input_ids", integers(prompt.token_ids));
   models::record(&stages, "position_ids", integers(prompt.positions));
@@ -41,14 +42,18 @@ void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt, std::sp
     features = model.model->encode(pictures, &stages);
   }
   const models::ModelInfo& info = model.info();
-  ops::KvCache cache({.layers = info.layers, .kv_heads = info.kv_heads, .head_dim = info.head_dim, .dtype = options.kv_dtype});
-  mx::array logits = model.model->forward(std::vector<models::SequenceInput>{{.token_ids = prompt.token_ids,
-                                                                              .positions = prompt.positions,
-                                                                              .visual = prompt.visual,
-                                                                              .features = features ? &*features : nullptr,
-                                                                              .cache = &cache,
-                                                                              .logits = models::LogitsRows::kAll}},
-                                          &stages);
+  ops::KvCache cache({.layers = info.layers,
+                      .kv_heads = info.kv_heads,
+                      .head_dim = info.head_dim,
+                      .dtype = options.kv_dtype});
+  mx::array logits = model.model->forward(
+      std::vector<models::SequenceInput>{{.token_ids = prompt.token_ids,
+                                          .positions = prompt.positions,
+                                          .visual = prompt.visual,
+                                          .features = features ? &*features : nullptr,
+                                          .cache = &cache,
+                                          .logits = models::LogitsRows::kAll}},
+      &stages);
   logits.eval();
 
   // Plain greedy decoding as the references do it: nothing suppressed, no end.
@@ -57,9 +62,11 @@ void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt, std::sp
   const float* last = logits.data<float>() + (static_cast<int64_t>(logits.size()) - vocab);
   while (static_cast<int64_t>(tokens.size()) < options.max_tokens) {
     tokens.push_back(static_cast<int32_t>(kernels::argmax(last, vocab)));
-    const auto position = static_cast<int32_t>(prompt.next_position + static_cast<int64_t>(tokens.size()) - 1);
-    const models::SequenceInput input = {
-        .token_ids = std::span(&tokens.back(), 1), .positions = std::span(&position, 1), .cache = &cache};
+    const auto position =
+        static_cast<int32_t>(prompt.next_position + static_cast<int64_t>(tokens.size()) - 1);
+    const models::SequenceInput input = {.token_ids = std::span(&tokens.back(), 1),
+                                         .positions = std::span(&position, 1),
+                                         .cache = &cache};
     logits = model.model->forward(std::span(&input, 1));
     logits.eval();
     last = logits.data<float>();

@@ -13,8 +13,10 @@ struct DumpOptions {
   base::DType kv_dtype = base::DType::kF32;
 };
 
-// Stages as f32 or i32, named as docs/design.md says, in safetensors form. The prompt runs as one chunk.
-void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt, std::span<const image::Patches* const> pictures,
-                 const DumpOptions& options, const std::filesystem::path& output);
+// Stages as f32 or i32, named as docs/development.md says, in safetensors form. The prompt runs as one
+// chunk.
+void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt,
+                 std::span<const image::Patches* const> pictures, const DumpOptions& options,
+                 const std::filesystem::path& output);
 
 }  // namespace mlxcel::engine

@@ -7,11 +7,13 @@ namespace {
 
 void check_same(std::string_view field, int64_t processor, int64_t model) {
   if (processor != model) {
-    throw base::bad_input("preprocessor_config.json: '{}' is {}, expected {} as in config.json", field, processor, model);
+    throw base::bad_input("preprocessor_config.json: '{}' is {}, expected {} as in config.json",
+                          field, processor, model);
   }
 }
 
-image::ImageProcessor load_processor(const std::filesystem::path& folder, const models::ImageTokens& images) {
+image::ImageProcessor load_processor(const std::filesystem::path& folder,
+                                     const models::ImageTokens& images) {
   auto processor = image::ImageProcessor::load(folder);
   check_same("patch_size", processor.patch_size(), images.patch);
   check_same("merge_size", processor.merge_size(), images.merge);
@@ -33,7 +35,8 @@ std::optional<text::ChatTemplate> load_template(const std::filesystem::path& fol
 LoadedModel LoadedModel::open(const std::filesystem::path& folder, const ops::Context& context) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(folder, ignored)) {
-    throw base::not_found("{}: no such folder; expected a checkpoint folder with config.json", folder.string());
+    throw base::not_found("{}: no such folder; expected a checkpoint folder with config.json",
+                          folder.string());
   }
   // The small files first: a mistake in them shows before gigabytes are touched.
   auto config = models::load_family_config(folder);
@@ -43,7 +46,8 @@ LoadedModel LoadedModel::open(const std::filesystem::path& folder, const ops::Co
   std::optional<image::ImageProcessor> processor;
   if (config->info.images) processor = load_processor(folder, *config->info.images);
   auto model = models::load_model(folder, *config, context);
-  return {std::move(config), std::move(model), std::move(tokenizer), std::move(chat_template), std::move(processor)};
+  return {std::move(config), std::move(model), std::move(tokenizer), std::move(chat_template),
+          std::move(processor)};
 }
 
 }  // namespace mlxcel::engine

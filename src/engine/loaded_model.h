@@ -20,8 +20,8 @@ struct LoadedModel {
   std::optional<text::ChatTemplate> chat_template;  // nothing: the folder has none
   std::optional<image::ImageProcessor> processor;   // nothing: a text model
 
-  // Throws kNotFound when the folder or one of its files is absent, kBadInput or kUnsupported for what
-  // they say.
+  // Throws kNotFound when the folder or one of its files is absent, kBadInput or kUnsupported for
+  // what they say.
   static LoadedModel open(const std::filesystem::path& folder, const ops::Context& context);
 
   const models::ModelInfo& info() const { return config->info; }

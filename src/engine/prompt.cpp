@@ -16,8 +16,9 @@ base::Json to_json(const Conversation& conversation) {
     } else {
       content = base::Json::array();
       for (const ContentPart& part : message.content) {
-        content.push_back(part.kind == ContentPart::Kind::kImage ? base::Json{{"type", "image"}}
-                                                                 : base::Json{{"type", "text"}, {"text", part.text}});
+        content.push_back(part.kind == ContentPart::Kind::kImage
+                              ? base::Json{{"type", "image"}}
+                              : base::Json{{"type", "text"}, {"text", part.text}});
       }
     }
     messages.push_back(base::Json{{"role", message.role}, {"content", std::move(content)}});
@@ -25,8 +26,8 @@ base::Json to_json(const Conversation& conversation) {
   return messages;
 }
 
-
-PreparedPrompt expand_placeholders(std::span<const int32_t> token_ids, const models::ModelInfo& info,
+PreparedPrompt expand_placeholders(std::span<const int32_t> token_ids,
+                                   const models::ModelInfo& info,
                                    std::span<const int64_t> image_tokens) {
   PreparedPrompt prompt;
   size_t picture = 0;
@@ -45,7 +46,8 @@ PreparedPrompt expand_placeholders(std::span<const int32_t> token_ids, const mod
     ++picture;
   }
   if (picture != image_tokens.size()) {
-    throw base::bad_input("the prompt has {} image placeholders for {} images", picture, image_tokens.size());
+    throw base::bad_input("the prompt has {} image placeholders for {} images", picture,
+                          image_tokens.size());
   }
   if (prompt.token_ids.empty()) throw base::bad_input("the prompt is empty");
   prompt.image_tokens.assign(image_tokens.begin(), image_tokens.end());
@@ -55,7 +57,8 @@ PreparedPrompt expand_placeholders(std::span<const int32_t> token_ids, const mod
   return prompt;
 }
 
-std::vector<int32_t> encode_conversation(const Conversation& conversation, const text::ChatTemplate& chat_template,
+std::vector<int32_t> encode_conversation(const Conversation& conversation,
+                                         const text::ChatTemplate& chat_template,
                                          const text::Tokenizer& tokenizer) {
   const text::RenderedPrompt rendered = chat_template.render(to_json(conversation), {});
   return tokenizer.encode(rendered.text, rendered.literal);

@@ -43,9 +43,10 @@ TEST(Conversation, TextAloneIsAStringAndPicturesMakeAList) {
   using Kind = ContentPart::Kind;
   const Conversation conversation = {{"system", {{Kind::kText, "Be brief."}}},
                                      {"user", {{Kind::kImage, ""}, {Kind::kText, "What is it?"}}}};
-  EXPECT_EQ(to_json(conversation).dump(),
-            R"([{"role":"system","content":"Be brief."},)"
-            R"({"role":"user","content":[{"type":"image"},{"type":"text","text":"What is it?"}]}])");
+  EXPECT_EQ(
+      to_json(conversation).dump(),
+      R"([{"role":"system","content":"Be brief."},)"
+      R"({"role":"user","content":[{"type":"image"},{"type":"text","text":"What is it?"}]}])");
 }
 
 }  // namespace

@@ -34,7 +34,8 @@ bool more_likely(const Candidate& a, const Candidate& b) {
 void set_probabilities(std::vector<Candidate>& candidates) {
   double sum = 0;
   for (Candidate& c : candidates) {
-    c.probability = std::exp(static_cast<double>(c.logit) - static_cast<double>(candidates.front().logit));
+    c.probability =
+        std::exp(static_cast<double>(c.logit) - static_cast<double>(candidates.front().logit));
     sum += c.probability;
   }
   for (Candidate& c : candidates) c.probability /= sum;
@@ -59,8 +60,11 @@ void check_sampling(const SamplingParams& p) {
   check_range("presence penalty", p.presence_penalty, -100, 100);
 }
 
-Sampler::Sampler(const SamplingParams& params, std::vector<int32_t> suppressed, std::span<const int32_t> prompt)
-    : params_(params), suppressed_(std::move(suppressed)), random_(params.seed ? *params.seed : std::random_device()()) {
+Sampler::Sampler(const SamplingParams& params, std::vector<int32_t> suppressed,
+                 std::span<const int32_t> prompt)
+    : params_(params),
+      suppressed_(std::move(suppressed)),
+      random_(params.seed ? *params.seed : std::random_device()()) {
   for (const int32_t id : prompt) seen_[id].in_prompt = true;
 }
 
@@ -88,8 +92,11 @@ int32_t Sampler::draw(const std::vector<float>& logits) {
   for (size_t i = 0; i < logits.size(); ++i) {
     if (logits[i] > kNever) candidates.push_back({static_cast<int32_t>(i), logits[i] * inverse, 0});
   }
-  const auto limit = params_.top_k > 0 ? std::min(candidates.size(), static_cast<size_t>(params_.top_k)) : candidates.size();
-  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(limit), candidates.end(), more_likely);
+  const auto limit = params_.top_k > 0
+                         ? std::min(candidates.size(), static_cast<size_t>(params_.top_k))
+                         : candidates.size();
+  std::partial_sort(candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(limit),
+                    candidates.end(), more_likely);
   candidates.resize(limit);
   set_probabilities(candidates);
   if (params_.top_p < 1) keep_top_p(candidates, params_.top_p);
@@ -98,7 +105,8 @@ int32_t Sampler::draw(const std::vector<float>& logits) {
 
   double total = 0;
   for (const Candidate& c : candidates) total += c.probability;
-  // 53 random bits: the same sequence on every platform, which std::uniform_real_distribution is not.
+  // 53 random bits: the same sequence on every platform, which std::uniform_real_distribution is
+  // not.
   double target = static_cast<double>(random_() >> 11) * 0x1.0p-53 * total;
   for (const Candidate& c : candidates) {
     if (target < c.probability) return c.id;
@@ -110,7 +118,8 @@ int32_t Sampler::draw(const std::vector<float>& logits) {
 int32_t Sampler::next(std::span<const float> row) {
   std::vector<float> logits(row.begin(), row.end());
   adjust(logits);
-  const auto best = static_cast<size_t>(kernels::argmax(logits.data(), static_cast<int64_t>(logits.size())));
+  const auto best =
+      static_cast<size_t>(kernels::argmax(logits.data(), static_cast<int64_t>(logits.size())));
   if (!std::isfinite(logits[best])) throw base::internal_error("the model's logits are not finite");
   const int32_t id = params_.temperature == 0 ? static_cast<int32_t>(best) : draw(logits);
   ++seen_[id].in_answer;

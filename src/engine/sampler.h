@@ -13,9 +13,9 @@ namespace mlxcel::engine {
 
 struct SamplingParams {
   double temperature = 0;  // 0: greedy
-  double top_p = 1;        // smallest set of most likely tokens whose probabilities reach this; 1: off
-  int64_t top_k = 0;       // 0: off
-  double min_p = 0;        // drops tokens less likely than this share of the most likely one; 0: off
+  double top_p = 1;   // smallest set of most likely tokens whose probabilities reach this; 1: off
+  int64_t top_k = 0;  // 0: off
+  double min_p = 0;   // drops tokens less likely than this share of the most likely one; 0: off
   double repetition_penalty = 1;  // over prompt and answer, as transformers defines it
   double frequency_penalty = 0;   // over the answer, as OpenAI defines it
   double presence_penalty = 0;
@@ -28,7 +28,8 @@ void check_sampling(const SamplingParams& params);
 class Sampler {
  public:
   // `suppressed` ids are never returned. `prompt` counts for the repetition penalty.
-  Sampler(const SamplingParams& params, std::vector<int32_t> suppressed, std::span<const int32_t> prompt);
+  Sampler(const SamplingParams& params, std::vector<int32_t> suppressed,
+          std::span<const int32_t> prompt);
 
   // Draws the next token from logits [vocab] and remembers it. Order: suppression, penalties,
   // temperature, top-k, top-p, min-p (as transformers). Throws kInternal when no logit is finite.

@@ -15,7 +15,8 @@ namespace {
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 // Shares of each token in many draws.
-std::map<int32_t, double> shares(const SamplingParams& params, const std::vector<float>& logits, int draws = 20000) {
+std::map<int32_t, double> shares(const SamplingParams& params, const std::vector<float>& logits,
+                                 int draws = 20000) {
   std::map<int32_t, double> result;
   // One sampler for each draw: penalties must not see earlier draws.
   for (int i = 0; i < draws; ++i) {
@@ -49,7 +50,8 @@ TEST(Sampler, DrawsFollowTheSoftmaxAtTheTemperature) {
 }
 
 TEST(Sampler, TopKTopPAndMinPCutTheTail) {
-  const std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.15F), std::log(0.05F)};
+  const std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.15F),
+                                     std::log(0.05F)};
   EXPECT_EQ(shares({.temperature = 1, .top_k = 2}, logits).size(), 2U);
   EXPECT_NEAR(shares({.temperature = 1, .top_k = 2}, logits).at(0), 0.625, 0.012);
   // 0.5 + 0.3 reaches 0.7; 0.5 alone does not.

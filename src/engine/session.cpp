@@ -16,16 +16,20 @@ namespace {
 
 namespace mx = mlx::core;
 
-bool asked_to_stop(const Callbacks& callbacks) { return callbacks.cancelled && callbacks.cancelled(); }
+bool asked_to_stop(const Callbacks& callbacks) {
+  return callbacks.cancelled && callbacks.cancelled();
+}
 
 std::span<const float> row_of(const mx::array& logits) {
   return {logits.data<float>(), static_cast<size_t>(logits.shape(-1))};
 }
 
-// Text of an answer as it grows: whole characters only, and nothing that a stop text may still take back.
+// Text of an answer as it grows: whole characters only, and nothing that a stop text may still take
+// back.
 class AnswerText {
  public:
-  AnswerText(const text::Tokenizer& tokenizer, const GenerateOptions& options, const Callbacks& callbacks)
+  AnswerText(const text::Tokenizer& tokenizer, const GenerateOptions& options,
+             const Callbacks& callbacks)
       : decoder_(tokenizer), stops_(options.stop), callbacks_(callbacks) {}
 
   // True when a stop text is complete.
@@ -76,7 +80,8 @@ Session::Session(const LoadedModel& model, const SessionOptions& options)
   const int64_t own = model.info().context_limit;
   if (options_.context_limit == 0) options_.context_limit = own;
   if (options_.context_limit > own) {
-    throw base::bad_input("a context of {} tokens is asked for; the model's limit is {}", options_.context_limit, own);
+    throw base::bad_input("a context of {} tokens is asked for; the model's limit is {}",
+                          options_.context_limit, own);
   }
 }
 
@@ -94,7 +99,8 @@ mx::array Session::step(const models::SequenceInput& input) {
 }
 
 void Session::encode(std::span<const image::Patches* const> pictures, Timings& timings) {
-  if (pictures.size() < features_.size()) throw base::internal_error("a session's pictures can only grow in number");
+  if (pictures.size() < features_.size())
+    throw base::internal_error("a session's pictures can only grow in number");
   const auto fresh = pictures.subspan(features_.size());
   if (fresh.empty()) return;
   const base::Stopwatch watch;
@@ -103,7 +109,8 @@ void Session::encode(std::span<const image::Patches* const> pictures, Timings& t
   int row = 0;
   for (const image::Patches* picture : fresh) {
     const int count = static_cast<int>(model_.processor->image_tokens(picture->grid));
-    features_.push_back(mx::slice(packed, mx::Shape{row, 0}, mx::Shape{row + count, packed.shape(1)}));
+    features_.push_back(
+        mx::slice(packed, mx::Shape{row, 0}, mx::Shape{row + count, packed.shape(1)}));
     row += count;
   }
   timings.vision_ms += watch.ms();
@@ -112,7 +119,8 @@ void Session::encode(std::span<const image::Patches* const> pictures, Timings& t
 mx::array Session::prefill(const PreparedPrompt& prompt, const models::VisualFeatures* features,
                            const Callbacks& callbacks, Timings& timings, bool& cancelled) {
   const auto total = static_cast<int64_t>(prompt.token_ids.size());
-  const auto shared = std::mismatch(cached_ids_.begin(), cached_ids_.end(), prompt.token_ids.begin(), prompt.token_ids.end());
+  const auto shared = std::mismatch(cached_ids_.begin(), cached_ids_.end(),
+                                    prompt.token_ids.begin(), prompt.token_ids.end());
   // The last token is always computed: its logits are what is asked for.
   int64_t done = std::min<int64_t>(shared.first - cached_ids_.begin(), total - 1);
   cache_.truncate(done);
@@ -132,7 +140,8 @@ mx::array Session::prefill(const PreparedPrompt& prompt, const models::VisualFea
         .features = features,
         .first_visual_row = visual_rows,
         .cache = &cache_,
-        .logits = done + static_cast<int64_t>(count) == total ? models::LogitsRows::kLast : models::LogitsRows::kNone};
+        .logits = done + static_cast<int64_t>(count) == total ? models::LogitsRows::kLast
+                                                              : models::LogitsRows::kNone};
     logits = step(input);
     visual_rows += std::count(input.visual.begin(), input.visual.end(), 1);
     done += static_cast<int64_t>(count);
@@ -143,13 +152,14 @@ mx::array Session::prefill(const PreparedPrompt& prompt, const models::VisualFea
   return logits ? *logits : mx::array(0.0F);
 }
 
-GenerateResult Session::generate(const PreparedPrompt& prompt, std::span<const image::Patches* const> pictures,
+GenerateResult Session::generate(const PreparedPrompt& prompt,
+                                 std::span<const image::Patches* const> pictures,
                                  const GenerateOptions& options, const Callbacks& callbacks) {
   check_sampling(options.sampling);
   const auto prompt_tokens = static_cast<int64_t>(prompt.token_ids.size());
   if (prompt_tokens >= options_.context_limit) {
-    throw base::bad_input("the prompt has {} tokens, which leaves no room in a context of {}", prompt_tokens,
-                          options_.context_limit);
+    throw base::bad_input("the prompt has {} tokens, which leaves no room in a context of {}",
+                          prompt_tokens, options_.context_limit);
   }
   GenerateResult result;
   encode(pictures, result.timings);
@@ -157,7 +167,8 @@ GenerateResult Session::generate(const PreparedPrompt& prompt, std::span<const i
   if (!features_.empty()) features = models::VisualFeatures{mx::concatenate(features_, 0), {}};
 
   bool cancelled = false;
-  mx::array logits = prefill(prompt, features ? &*features : nullptr, callbacks, result.timings, cancelled);
+  mx::array logits =
+      prefill(prompt, features ? &*features : nullptr, callbacks, result.timings, cancelled);
   Sampler sampler(options.sampling, model_.info().suppressed_ids, prompt.token_ids);
   AnswerText answer(model_.tokenizer, options, callbacks);
   const auto& eos = model_.info().eos_ids;
@@ -169,7 +180,8 @@ GenerateResult Session::generate(const PreparedPrompt& prompt, std::span<const i
       break;
     }
     const auto generated = static_cast<int64_t>(result.token_ids.size());
-    if (generated == options.max_tokens || prompt_tokens + generated >= options_.context_limit) break;
+    if (generated == options.max_tokens || prompt_tokens + generated >= options_.context_limit)
+      break;
     if (generated > 0) {
       const auto position = static_cast<int32_t>(prompt.next_position + generated - 1);
       logits = step({.token_ids = std::span(&result.token_ids.back(), 1),

@@ -1,5 +1,5 @@
-// One conversation's state: its KV cache, the tokens in it and the features of its pictures. Nothing of
-// it lives in the model.
+// One conversation's state: its KV cache, the tokens in it and the features of its pictures.
+// Nothing of it lives in the model.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace mlxcel::engine {
 
 struct SessionOptions {
-  int64_t context_limit = 0;   // tokens; 0: the model's own
+  int64_t context_limit = 0;    // tokens; 0: the model's own
   int64_t prefill_chunk = 512;  // tokens of a prompt in one step
   base::DType kv_dtype = base::DType::kF32;
 };
@@ -58,10 +58,12 @@ class Session {
  public:
   Session(const LoadedModel& model, const SessionOptions& options);
 
-  // Answers a prompt. Its pictures are those of the whole conversation, in order; those that an earlier
-  // call of this session has encoded are not encoded again, and the tokens that the prompt shares with
-  // what is in the cache are not computed again. Throws kBadInput when the prompt does not fit.
-  GenerateResult generate(const PreparedPrompt& prompt, std::span<const image::Patches* const> pictures,
+  // Answers a prompt. Its pictures are those of the whole conversation, in order; those that an
+  // earlier call of this session has encoded are not encoded again, and the tokens that the prompt
+  // shares with what is in the cache are not computed again. Throws kBadInput when the prompt does
+  // not fit.
+  GenerateResult generate(const PreparedPrompt& prompt,
+                          std::span<const image::Patches* const> pictures,
                           const GenerateOptions& options, const Callbacks& callbacks = {});
 
   // Forgets everything.
@@ -78,8 +80,8 @@ class Session {
   const LoadedModel& model_;
   SessionOptions options_;
   ops::KvCache cache_;
-  std::vector<int32_t> cached_ids_;                // tokens in the cache
-  std::vector<models::mx::array> features_;        // of each picture, [tokens, hidden]
+  std::vector<int32_t> cached_ids_;          // tokens in the cache
+  std::vector<models::mx::array> features_;  // of each picture, [tokens, hidden]
 };
 
 }  // namespace mlxcel::engine

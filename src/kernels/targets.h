@@ -7,8 +7,8 @@
 
 // The macros name constants that Highway defines before it evaluates them.
 #if MLXCEL_FEWER_TARGETS
-// Sanitizer builds look for stray reads and writes: the portable and the widest target show those, and
-// each further target costs minutes of compilation.
+// Sanitizer builds look for stray reads and writes: the portable and the widest target show those,
+// and each further target costs minutes of compilation.
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_SSE4 | HWY_AVX2 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #else

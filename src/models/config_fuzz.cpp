@@ -7,7 +7,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace mlxcel;
   try {
-    const base::Json json = base::parse_json({reinterpret_cast<const char*>(data), size}, "config.json");
+    const base::Json json =
+        base::parse_json({reinterpret_cast<const char*>(data), size}, "config.json");
     for (const auto parse : {models::parse_mage_vl, models::parse_qwen3_family}) {
       try {
         parse({json, "config.json"});

@@ -60,9 +60,11 @@ TEST(MageVlConfig, RopeBaseComesFromNestedParameters) {
 TEST(MageVlConfig, AMissingRopeBaseIsAnErrorNeverADefault) {
   base::Json json = mage_json();
   json["text_config"]["rope_parameters"].erase("rope_theta");
-  EXPECT_EQ(error_of(json), "config.json: 'text_config' has neither 'rope_theta' nor 'rope_parameters.rope_theta'");
+  EXPECT_EQ(error_of(json),
+            "config.json: 'text_config' has neither 'rope_theta' nor 'rope_parameters.rope_theta'");
   json["text_config"].erase("rope_parameters");
-  EXPECT_EQ(error_of(json), "config.json: 'text_config' has neither 'rope_theta' nor 'rope_parameters.rope_theta'");
+  EXPECT_EQ(error_of(json),
+            "config.json: 'text_config' has neither 'rope_theta' nor 'rope_parameters.rope_theta'");
 }
 
 TEST(MageVlConfig, RefusesWhatItDoesNotImplementByName) {
@@ -74,31 +76,41 @@ TEST(MageVlConfig, RefusesWhatItDoesNotImplementByName) {
   const Case cases[] = {
       {"/vision_config/use_patch_position_encoding", true,
        "config.json: 'vision_config.use_patch_position_encoding' is true, which is not supported"},
-      {"/vision_config/use_head", true, "config.json: 'vision_config.use_head' is true, which is not supported"},
+      {"/vision_config/use_head", true,
+       "config.json: 'vision_config.use_head' is true, which is not supported"},
       {"/vision_config/layer_norm_type", "rms_norm",
-       "config.json: 'vision_config.layer_norm_type' is 'rms_norm'; only 'layer_norm' is supported"},
+       "config.json: 'vision_config.layer_norm_type' is 'rms_norm'; only 'layer_norm' is "
+       "supported"},
       {"/vision_config/hidden_act", "gelu_pytorch_tanh",
        "config.json: 'vision_config.hidden_act' is 'gelu_pytorch_tanh'; only 'gelu' is supported"},
       {"/vision_config/temporal_patch_size", 2,
        "config.json: 'vision_config.temporal_patch_size' is 2; only 1 is supported"},
       {"/vision_config/out_hidden_size", 2048,
-       "config.json: 'vision_config.out_hidden_size' is 2048, expected text_config.hidden_size, 2560"},
+       "config.json: 'vision_config.out_hidden_size' is 2048, expected text_config.hidden_size, "
+       "2560"},
       {"/vision_config/num_attention_heads", 0,
        "config.json: 'vision_config.num_attention_heads' is 0, expected an integer from 1 to 1024"},
       {"/vision_config/num_attention_heads", 64,
-       "config.json: 'vision_config': hidden_size 1024 over num_attention_heads 64 must be a multiple of 32"},
-      {"/text_config/model_type", "qwen2", "config.json: 'text_config.model_type' is 'qwen2'; only 'qwen3' is supported"},
+       "config.json: 'vision_config': hidden_size 1024 over num_attention_heads 64 must be a "
+       "multiple of 32"},
+      {"/text_config/model_type", "qwen2",
+       "config.json: 'text_config.model_type' is 'qwen2'; only 'qwen3' is supported"},
       {"/text_config/rope_parameters/rope_type", "yarn",
-       "config.json: 'text_config.rope_parameters' asks for rope scaling of type 'yarn', which is not supported"},
-      {"/text_config/attention_bias", true, "config.json: 'text_config.attention_bias' is true, which is not supported"},
+       "config.json: 'text_config.rope_parameters' asks for rope scaling of type 'yarn', which is "
+       "not supported"},
+      {"/text_config/attention_bias", true,
+       "config.json: 'text_config.attention_bias' is true, which is not supported"},
       {"/text_config/num_key_value_heads", 5,
-       "config.json: 'text_config': num_attention_heads 32 is no multiple of num_key_value_heads 5"},
-      {"/text_config/head_dim", 127, "config.json: 'text_config.head_dim' is 127, expected an even number"},
+       "config.json: 'text_config': num_attention_heads 32 is no multiple of num_key_value_heads "
+       "5"},
+      {"/text_config/head_dim", 127,
+       "config.json: 'text_config.head_dim' is 127, expected an even number"},
       {"/text_config/hidden_size", -1,
        "config.json: 'text_config.hidden_size' is -1, expected an integer from 1 to 131072"},
       {"/text_config/rope_parameters/rope_theta", 0,
        "config.json: 'text_config': the rope base is 0, expected a number from 1 to 1e12"},
-      {"/image_token_id", 200000, "config.json: 'image_token_id' is 200000, expected an integer from 0 to 151935"},
+      {"/image_token_id", 200000,
+       "config.json: 'image_token_id' is 200000, expected an integer from 0 to 151935"},
   };
   for (const Case& c : cases) {
     base::Json json = mage_json();

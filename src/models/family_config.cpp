@@ -11,10 +11,13 @@ ConfigFile ConfigFile::load(const std::filesystem::path& folder) {
   return {base::load_json(path), path.string()};
 }
 
-std::vector<int32_t> token_ids(const base::JsonField& parent, std::string_view key, int64_t vocab_size) {
+std::vector<int32_t> token_ids(const base::JsonField& parent, std::string_view key,
+                               int64_t vocab_size) {
   const auto field = parent.find(key);
   if (!field) return {};
-  const auto id = [&](const base::JsonField& f) { return static_cast<int32_t>(f.as_int(0, vocab_size - 1)); };
+  const auto id = [&](const base::JsonField& f) {
+    return static_cast<int32_t>(f.as_int(0, vocab_size - 1));
+  };
   if (!field->value().is_array()) return {id(*field)};
   std::vector<int32_t> ids;
   for (const base::JsonField& item : field->as_list()) ids.push_back(id(item));

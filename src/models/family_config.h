@@ -1,6 +1,6 @@
-// What every family's config.json is turned into: the facts that the rest of the program needs, and the
-// table of the family's tensors. No MLX here, so that a checkpoint can be inspected, and configs fuzzed,
-// without a model.
+// What every family's config.json is turned into: the facts that the rest of the program needs, and
+// the table of the family's tensors. No MLX here, so that a checkpoint can be inspected, and
+// configs fuzzed, without a model.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace mlxcel::models {
 
-// How a family takes still pictures: the chat template's placeholder, expanded to one token for each
-// row that the vision tower gives.
+// How a family takes still pictures: the chat template's placeholder, expanded to one token for
+// each row that the vision tower gives.
 struct ImageTokens {
   int32_t placeholder_id = 0;
   // What the checkpoint's image processor must say too.
@@ -32,10 +32,10 @@ struct ModelInfo {
   int64_t kv_heads = 0;
   int64_t head_dim = 0;
   int64_t vocab_size = 0;
-  int64_t context_limit = 0;           // tokens
-  std::vector<int32_t> eos_ids;        // any of these ends an answer
+  int64_t context_limit = 0;            // tokens
+  std::vector<int32_t> eos_ids;         // any of these ends an answer
   std::vector<int32_t> suppressed_ids;  // never generated
-  std::optional<ImageTokens> images;   // nothing: text only
+  std::optional<ImageTokens> images;    // nothing: text only
 };
 
 struct FamilyConfig {
@@ -56,7 +56,8 @@ struct ConfigFile {
 };
 
 // Token ids of a field that holds one, a list, or is absent; each in [0, vocab_size).
-std::vector<int32_t> token_ids(const base::JsonField& parent, std::string_view key, int64_t vocab_size);
+std::vector<int32_t> token_ids(const base::JsonField& parent, std::string_view key,
+                               int64_t vocab_size);
 
 // Adds what generation_config.json says about the end of an answer, if the folder has one.
 void add_generation_config(const std::filesystem::path& folder, ModelInfo& info);

@@ -26,8 +26,8 @@ const Family& find_family(const base::JsonField& config) {
     if (family.model_type == type) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
-  throw base::unsupported("{} is '{}', which is not supported; supported are {}", config.at("model_type").where(),
-                          type.substr(0, 60), known);
+  throw base::unsupported("{} is '{}', which is not supported; supported are {}",
+                          config.at("model_type").where(), type.substr(0, 60), known);
 }
 
 std::unique_ptr<FamilyConfig> load_family_config(const std::filesystem::path& folder) {
@@ -42,7 +42,8 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Fam
   const auto tensors = checkpoint::TensorSet::open(folder);
   const auto weights = checkpoint::Weights::load(tensors, config.schema, config.quantization);
   for (const Family& family : kFamilies) {
-    if (family.model_type == config.info.model_type) return family.make_model(config, weights, context);
+    if (family.model_type == config.info.model_type)
+      return family.make_model(config, weights, context);
   }
   throw base::internal_error("no family '{}'", config.info.model_type);
 }

@@ -15,7 +15,8 @@ namespace mlxcel::models {
 struct Family {
   std::string_view model_type;
   std::unique_ptr<FamilyConfig> (*parse_config)(const base::JsonField& json);
-  std::unique_ptr<Model> (*make_model)(const FamilyConfig& config, const checkpoint::Weights& weights,
+  std::unique_ptr<Model> (*make_model)(const FamilyConfig& config,
+                                       const checkpoint::Weights& weights,
                                        const ops::Context& context);
 };
 

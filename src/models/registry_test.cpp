@@ -20,7 +20,9 @@ TEST(Registry, NamesTheFamiliesThatItKnows) {
     FAIL();
   } catch (const base::Error& error) {
     EXPECT_EQ(error.kind(), base::ErrorKind::kUnsupported);
-    EXPECT_STREQ(error.what(), "config.json: 'model_type' is 'mage_vl2', which is not supported; supported are mage_vl, qwen3");
+    EXPECT_STREQ(error.what(),
+                 "config.json: 'model_type' is 'mage_vl2', which is not supported; supported are "
+                 "mage_vl, qwen3");
   }
 }
 

@@ -12,12 +12,14 @@ namespace mlxcel::nn {
 
 namespace mx = mlx::core;
 
-// x [rows, in] -> [rows, out]. `name` is that of the layer: NAME.weight, and NAME.bias when it is there.
+// x [rows, in] -> [rows, out]. `name` is that of the layer: NAME.weight, and NAME.bias when it is
+// there.
 class Linear {
  public:
   Linear(const checkpoint::Weights& weights, const std::string& name);
 
-  mx::array operator()(const ops::Context& context, const mx::array& x, const ops::LinearOptions& options = {}) const {
+  mx::array operator()(const ops::Context& context, const mx::array& x,
+                       const ops::LinearOptions& options = {}) const {
     return ops::linear(context, x, params_, options);
   }
   const ops::LinearParams& params() const { return params_; }

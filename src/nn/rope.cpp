@@ -20,7 +20,8 @@ ops::RopeTables tables_of(const std::vector<float>& angles, int64_t rows, ops::R
   const int width = rows == 0 ? 0 : static_cast<int>(angles.size() / static_cast<size_t>(rows));
   const mlx::core::Shape shape = {static_cast<int>(rows), width};
   namespace mx = mlx::core;
-  return {mx::array(cos.data(), shape, mx::float32), mx::array(sin.data(), shape, mx::float32), layout};
+  return {mx::array(cos.data(), shape, mx::float32), mx::array(sin.data(), shape, mx::float32),
+          layout};
 }
 
 }  // namespace
@@ -34,11 +35,13 @@ std::vector<float> decoder_frequencies(float base, int64_t dim) {
   return frequencies;
 }
 
-ops::RopeTables decoder_rope(std::span<const float> frequencies, std::span<const int32_t> positions) {
+ops::RopeTables decoder_rope(std::span<const float> frequencies,
+                             std::span<const int32_t> positions) {
   std::vector<float> angles;
   angles.reserve(frequencies.size() * positions.size());
   for (const int32_t position : positions) {
-    for (const float frequency : frequencies) angles.push_back(static_cast<float>(position) * frequency);
+    for (const float frequency : frequencies)
+      angles.push_back(static_cast<float>(position) * frequency);
   }
   return tables_of(angles, static_cast<int64_t>(positions.size()), ops::RopeLayout::kSplitHalf);
 }
@@ -55,18 +58,23 @@ AxisFrequencies axis_frequencies(float base, int64_t head_dim) {
   return {axis(4 * unit), axis(6 * unit), axis(6 * unit)};
 }
 
-ops::RopeTables axis_rope(const AxisFrequencies& frequencies, std::span<const std::array<int32_t, 3>> positions) {
+ops::RopeTables axis_rope(const AxisFrequencies& frequencies,
+                          std::span<const std::array<int32_t, 3>> positions) {
   std::vector<float> angles;
   const size_t half = frequencies.t.size() + frequencies.h.size() + frequencies.w.size();
   angles.reserve(2 * half * positions.size());
   for (const auto& [t, h, w] : positions) {
     for (int copy = 0; copy < 2; ++copy) {
-      for (const float frequency : frequencies.t) angles.push_back(static_cast<float>(t) * frequency);
-      for (const float frequency : frequencies.h) angles.push_back(static_cast<float>(h) * frequency);
-      for (const float frequency : frequencies.w) angles.push_back(static_cast<float>(w) * frequency);
+      for (const float frequency : frequencies.t)
+        angles.push_back(static_cast<float>(t) * frequency);
+      for (const float frequency : frequencies.h)
+        angles.push_back(static_cast<float>(h) * frequency);
+      for (const float frequency : frequencies.w)
+        angles.push_back(static_cast<float>(w) * frequency);
     }
   }
-  return tables_of(angles, static_cast<int64_t>(positions.size()), ops::RopeLayout::kInterleavedLanes);
+  return tables_of(angles, static_cast<int64_t>(positions.size()),
+                   ops::RopeLayout::kInterleavedLanes);
 }
 
 }  // namespace mlxcel::nn

@@ -15,7 +15,8 @@ namespace mlxcel::nn {
 std::vector<float> decoder_frequencies(float base, int64_t dim);
 
 // Tables [positions, dim/2] for pairs (i, i + dim/2).
-ops::RopeTables decoder_rope(std::span<const float> frequencies, std::span<const int32_t> positions);
+ops::RopeTables decoder_rope(std::span<const float> frequencies,
+                             std::span<const int32_t> positions);
 
 // Mage-ViT's three axes: half = head_dim/2 lanes split 4:6:6 over (t, h, w).
 struct AxisFrequencies {
@@ -25,8 +26,9 @@ struct AxisFrequencies {
 // multiple of 32.
 AxisFrequencies axis_frequencies(float base, int64_t head_dim);
 
-// Tables [positions, head_dim] for adjacent lanes: concat(f, f) with f = (t inv_t, h inv_h, w inv_w), so
-// lanes 2i and 2i + 1 turn by different angles.
-ops::RopeTables axis_rope(const AxisFrequencies& frequencies, std::span<const std::array<int32_t, 3>> positions);
+// Tables [positions, head_dim] for adjacent lanes: concat(f, f) with f = (t inv_t, h inv_h, w
+// inv_w), so lanes 2i and 2i + 1 turn by different angles.
+ops::RopeTables axis_rope(const AxisFrequencies& frequencies,
+                          std::span<const std::array<int32_t, 3>> positions);
 
 }  // namespace mlxcel::nn

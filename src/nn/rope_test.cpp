@@ -33,9 +33,11 @@ TEST(AxisRope, rotate_half_is_interleaved) {
   base::ThreadPool pool(1);
   const float x[] = {1, 2, 3, 4};
   const mx::array input(x, {1, 1, 4}, mx::float32);
-  const ops::RopeTables quarter_turn = {mx::zeros({1, 4}), mx::ones({1, 4}), ops::RopeLayout::kInterleavedLanes};
+  const ops::RopeTables quarter_turn = {mx::zeros({1, 4}), mx::ones({1, 4}),
+                                        ops::RopeLayout::kInterleavedLanes};
   for (const auto backend : {ops::Backend::kKernels, ops::Backend::kStock}) {
-    EXPECT_EQ(values(ops::rope({backend, &pool}, input, quarter_turn)), (std::vector<float>{-2, 1, -4, 3}));
+    EXPECT_EQ(values(ops::rope({backend, &pool}, input, quarter_turn)),
+              (std::vector<float>{-2, 1, -4, 3}));
   }
 }
 

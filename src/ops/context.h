@@ -7,7 +7,8 @@ namespace mlxcel::ops {
 
 enum class Backend {
   kKernels,  // this project's CPU kernels, as MLX primitives
-  kStock,    // MLX's own operations: GPU back ends, and the definition that the kernels are tested against
+  kStock,    // MLX's own operations: GPU back ends, and the definition that the kernels are tested
+             // against
 };
 
 // Cheap to copy; the pool must outlive every array built with it.

@@ -21,7 +21,8 @@ class KernelPrimitive : public mx::Primitive {
   void eval_cpu(const std::vector<mx::array>& inputs, std::vector<mx::array>& outputs) override {
     KernelArgs args;
     for (const mx::array& input : inputs) {
-      if (!input.flags().row_contiguous) throw base::internal_error("{}: an input is not contiguous", name_);
+      if (!input.flags().row_contiguous)
+        throw base::internal_error("{}: an input is not contiguous", name_);
       args.inputs.push_back(input.data<void>());
     }
     for (mx::array& output : outputs) {
@@ -35,7 +36,8 @@ class KernelPrimitive : public mx::Primitive {
     encoder.dispatch([function = function_, args = std::move(args)] { function(args); });
   }
 
-  void eval_gpu(const std::vector<mx::array>& /*inputs*/, std::vector<mx::array>& /*outputs*/) override {
+  void eval_gpu(const std::vector<mx::array>& /*inputs*/,
+                std::vector<mx::array>& /*outputs*/) override {
     throw base::internal_error("{}: this operation runs on the CPU only", name_);
   }
 
@@ -46,15 +48,16 @@ class KernelPrimitive : public mx::Primitive {
 
 }  // namespace
 
-std::vector<mx::array> kernel_arrays(const char* name, std::vector<mx::array> inputs, std::vector<mx::Shape> shapes,
-                                     KernelFunction function) {
-  auto primitive =
-      std::make_shared<KernelPrimitive>(mx::default_stream(mx::Device::cpu), name, std::move(function));
+std::vector<mx::array> kernel_arrays(const char* name, std::vector<mx::array> inputs,
+                                     std::vector<mx::Shape> shapes, KernelFunction function) {
+  auto primitive = std::make_shared<KernelPrimitive>(mx::default_stream(mx::Device::cpu), name,
+                                                     std::move(function));
   const std::vector<mx::Dtype> dtypes(shapes.size(), mx::float32);
   return mx::array::make_arrays(std::move(shapes), dtypes, primitive, inputs);
 }
 
-mx::array kernel_array(const char* name, std::vector<mx::array> inputs, mx::Shape shape, KernelFunction function) {
+mx::array kernel_array(const char* name, std::vector<mx::array> inputs, mx::Shape shape,
+                       KernelFunction function) {
   return kernel_arrays(name, std::move(inputs), {std::move(shape)}, std::move(function)).front();
 }
 

@@ -1,5 +1,5 @@
-// Bridges a plain CPU function into MLX's lazy graph: one primitive class for all kernels, so that an
-// operation is its shapes and one lambda.
+// Bridges a plain CPU function into MLX's lazy graph: one primitive class for all kernels, so that
+// an operation is its shapes and one lambda.
 #pragma once
 
 #include <mlx/array.h>
@@ -20,11 +20,12 @@ struct KernelArgs {
 };
 using KernelFunction = std::function<void(const KernelArgs&)>;
 
-// Arrays of `shapes` (f32, row-major) that `function` computes from `inputs` when they are evaluated.
-// Inputs must be row-contiguous once evaluated. `function` runs on the stream's thread, in order, and
-// must not throw; it keeps alive by capture what it reads besides the inputs.
-std::vector<mx::array> kernel_arrays(const char* name, std::vector<mx::array> inputs, std::vector<mx::Shape> shapes,
-                                     KernelFunction function);
-mx::array kernel_array(const char* name, std::vector<mx::array> inputs, mx::Shape shape, KernelFunction function);
+// Arrays of `shapes` (f32, row-major) that `function` computes from `inputs` when they are
+// evaluated. Inputs must be row-contiguous once evaluated. `function` runs on the stream's thread,
+// in order, and must not throw; it keeps alive by capture what it reads besides the inputs.
+std::vector<mx::array> kernel_arrays(const char* name, std::vector<mx::array> inputs,
+                                     std::vector<mx::Shape> shapes, KernelFunction function);
+mx::array kernel_array(const char* name, std::vector<mx::array> inputs, mx::Shape shape,
+                       KernelFunction function);
 
 }  // namespace mlxcel::ops

@@ -22,7 +22,8 @@ size_t block_bytes(const KvCacheShape& shape) {
 
 std::shared_ptr<void> allocate(size_t bytes) {
   void* memory = std::aligned_alloc(kAlignment, bytes);
-  if (memory == nullptr) throw base::resource_error("no memory for a KV cache block of {} bytes", bytes);
+  if (memory == nullptr)
+    throw base::resource_error("no memory for a KV cache block of {} bytes", bytes);
   return {memory, std::free};
 }
 
@@ -39,11 +40,13 @@ int64_t KvCacheShape::bytes_per_token() const {
   return 2 * layers * kv_heads * head_dim * static_cast<int64_t>(base::dtype_size(dtype));
 }
 
-KvCache::KvCache(const KvCacheShape& shape) : shape_(shape), layers_(static_cast<size_t>(shape.layers)) {}
+KvCache::KvCache(const KvCacheShape& shape)
+    : shape_(shape), layers_(static_cast<size_t>(shape.layers)) {}
 
 int64_t KvCache::append(int64_t count) {
   const int64_t start = tokens_;
-  const auto blocks = static_cast<size_t>((start + count + shape_.block_tokens - 1) / shape_.block_tokens);
+  const auto blocks =
+      static_cast<size_t>((start + count + shape_.block_tokens - 1) / shape_.block_tokens);
   const size_t bytes = block_bytes(shape_);
   for (Layer& layer : layers_) {
     while (layer.keys.size() < blocks) layer.keys.push_back(allocate(bytes));
@@ -71,13 +74,15 @@ int64_t KvCache::allocated_bytes() const {
   return static_cast<int64_t>(blocks * block_bytes(shape_));
 }
 
-mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer, int64_t start, const mx::array& q,
-                           const mx::array& k, const mx::array& v, float scale) {
+mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer, int64_t start,
+                           const mx::array& q, const mx::array& k, const mx::array& v,
+                           float scale) {
   KvCache::Layer& stored = cache.layers_.at(static_cast<size_t>(layer));
   const int64_t tokens = q.shape(0);
   const int64_t heads = q.shape(1);
   const KvCacheShape shape = cache.shape_;
-  if (start + tokens > cache.tokens_) throw base::internal_error("no room for the tokens of this step in the KV cache");
+  if (start + tokens > cache.tokens_)
+    throw base::internal_error("no room for the tokens of this step in the KV cache");
 
   if (context.backend == Backend::kStock) {
     stored.stock_keys = stored.stock_keys ? mx::concatenate({*stored.stock_keys, k}, 0) : k;
@@ -88,8 +93,8 @@ mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer
   // The lambda owns the blocks: a cache may be dropped while the stream still runs.
   const mx::Shape out = {q.shape(0), static_cast<int>(heads * shape.head_dim)};
   return kernel_array("CachedAttention", {q, k, v}, out,
-                      [shape, start, tokens, heads, scale, keys = stored.keys, values = stored.values,
-                       pool = context.pool](const KernelArgs& args) {
+                      [shape, start, tokens, heads, scale, keys = stored.keys,
+                       values = stored.values, pool = context.pool](const KernelArgs& args) {
                         const std::vector<void*> key_blocks = pointers(keys);
                         const std::vector<void*> value_blocks = pointers(values);
                         const kernels::KvBlocks blocks = {.keys = key_blocks,
@@ -99,10 +104,11 @@ mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer
                                                           .dim = shape.head_dim,
                                                           .dtype = shape.dtype};
                         const int64_t kv_stride = shape.kv_heads * shape.head_dim;
-                        kernels::kv_store(blocks, start, tokens, {args.f32(1), kv_stride}, {args.f32(2), kv_stride},
-                                          *pool);
-                        kernels::cached_attention({args.f32(0), heads * shape.head_dim}, tokens, start, heads, blocks,
-                                                  scale, args.outputs[0], *pool);
+                        kernels::kv_store(blocks, start, tokens, {args.f32(1), kv_stride},
+                                          {args.f32(2), kv_stride}, *pool);
+                        kernels::cached_attention({args.f32(0), heads * shape.head_dim}, tokens,
+                                                  start, heads, blocks, scale, args.outputs[0],
+                                                  *pool);
                       });
 }
 

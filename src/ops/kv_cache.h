@@ -46,8 +46,9 @@ class KvCache {
   int64_t allocated_bytes() const;
 
  private:
-  friend mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer, int64_t start,
-                                    const mx::array& q, const mx::array& k, const mx::array& v, float scale);
+  friend mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer,
+                                    int64_t start, const mx::array& q, const mx::array& k,
+                                    const mx::array& v, float scale);
 
   struct Layer {
     std::vector<std::shared_ptr<void>> keys;
@@ -61,10 +62,10 @@ class KvCache {
   int64_t tokens_ = 0;
 };
 
-// Stores k and v [tokens, kv_heads, dim] at positions start... of a layer, then lets q [tokens, heads,
-// dim] attend causally to everything up to each token's own position -> [tokens, heads * dim]. The
-// result must be evaluated: the store happens then.
-mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer, int64_t start, const mx::array& q,
-                           const mx::array& k, const mx::array& v, float scale);
+// Stores k and v [tokens, kv_heads, dim] at positions start... of a layer, then lets q [tokens,
+// heads, dim] attend causally to everything up to each token's own position -> [tokens, heads *
+// dim]. The result must be evaluated: the store happens then.
+mx::array cached_attention(const Context& context, KvCache& cache, int64_t layer, int64_t start,
+                           const mx::array& q, const mx::array& k, const mx::array& v, float scale);
 
 }  // namespace mlxcel::ops

@@ -48,7 +48,8 @@ class OpsTest : public ::testing::Test {
 
   // The same as MLX quantises it.
   static checkpoint::Matrix quantized(const checkpoint::Matrix& dense, int bits, int group) {
-    auto parts = std::make_shared<std::vector<mx::array>>(mx::quantize(stock::dense(dense), group, bits));
+    auto parts =
+        std::make_shared<std::vector<mx::array>>(mx::quantize(stock::dense(dense), group, bits));
     mx::eval(*parts);
     return {{.data = (*parts)[0].data<uint32_t>(),
              .dtype = base::DType::kF32,
@@ -63,7 +64,8 @@ class OpsTest : public ::testing::Test {
 
   static void expect_close(mx::array a, mx::array b, float tolerance = 2e-5F) {
     ASSERT_EQ(a.shape(), b.shape());
-    const mx::array limit = mx::array(tolerance) * mx::maximum(mx::max(mx::abs(b)), mx::array(1.0F));
+    const mx::array limit =
+        mx::array(tolerance) * mx::maximum(mx::max(mx::abs(b)), mx::array(1.0F));
     mx::array worst = mx::max(mx::abs(mx::subtract(a, b))) / limit;
     worst.eval();
     EXPECT_LE(worst.item<float>(), 1.0F);
@@ -99,12 +101,14 @@ TEST_F(OpsTest, QuantizedLinearAndEmbedding) {
 
 TEST_F(OpsTest, LinearManyAndSwiglu) {
   const mx::array x = randn({7, 96});
-  const std::vector<LinearParams> layers = {{matrix(64, 96), nullptr}, {matrix(32, 96), vector(32)}, {matrix(32, 96), nullptr}};
+  const std::vector<LinearParams> layers = {
+      {matrix(64, 96), nullptr}, {matrix(32, 96), vector(32)}, {matrix(32, 96), nullptr}};
   const auto fast = linear_many(kernels_, x, layers);
   const auto slow = linear_many(stock_, x, layers);
   for (size_t i = 0; i < layers.size(); ++i) expect_close(fast[i], slow[i]);
   const LinearParams other = {matrix(64, 96), nullptr};
-  expect_close(linear_swiglu(kernels_, x, layers[0], other), linear_swiglu(stock_, x, layers[0], other));
+  expect_close(linear_swiglu(kernels_, x, layers[0], other),
+               linear_swiglu(stock_, x, layers[0], other));
 }
 
 TEST_F(OpsTest, Norms) {
@@ -112,12 +116,14 @@ TEST_F(OpsTest, Norms) {
   const auto weight = vector(40);
   const auto bias = vector(40);
   expect_close(rms_norm(kernels_, x, weight, 1e-6F), rms_norm(stock_, x, weight, 1e-6F));
-  expect_close(layer_norm(kernels_, x, weight, bias, 1e-6F), layer_norm(stock_, x, weight, bias, 1e-6F));
+  expect_close(layer_norm(kernels_, x, weight, bias, 1e-6F),
+               layer_norm(stock_, x, weight, bias, 1e-6F));
 }
 
 TEST_F(OpsTest, RopeInEveryLayout) {
   const mx::array x = randn({6, 3, 32});
-  for (const auto layout : {RopeLayout::kSplitHalf, RopeLayout::kAdjacent, RopeLayout::kInterleavedLanes}) {
+  for (const auto layout :
+       {RopeLayout::kSplitHalf, RopeLayout::kAdjacent, RopeLayout::kInterleavedLanes}) {
     const int width = layout == RopeLayout::kInterleavedLanes ? 32 : 16;
     const mx::array angles = randn({6, width});
     const RopeTables tables = {mx::cos(angles), mx::sin(angles), layout};
@@ -130,7 +136,8 @@ TEST_F(OpsTest, BlockAttentionStaysInsideItsBlocks) {
   const mx::array k = randn({50, 2, 32});
   const mx::array v = randn({50, 2, 32});
   const std::vector<int64_t> blocks = {0, 1, 20, 50};
-  expect_close(block_attention(kernels_, q, k, v, blocks, 0.2F), block_attention(stock_, q, k, v, blocks, 0.2F));
+  expect_close(block_attention(kernels_, q, k, v, blocks, 0.2F),
+               block_attention(stock_, q, k, v, blocks, 0.2F));
 }
 
 TEST_F(OpsTest, CachedAttentionInChunksEqualsStock) {

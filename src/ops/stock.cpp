@@ -28,13 +28,17 @@ mx::Dtype mlx_dtype(base::DType dtype) {
 
 // Copies `rows` x `columns` elements, which may lie unaligned in the mapping.
 mx::array copy_in(const void* data, base::DType dtype, int64_t rows, int64_t columns) {
-  mx::array result = mx::zeros({static_cast<int>(rows), static_cast<int>(columns)}, mlx_dtype(dtype));
+  mx::array result =
+      mx::zeros({static_cast<int>(rows), static_cast<int>(columns)}, mlx_dtype(dtype));
   result.eval();
-  std::memcpy(result.data<char>(), data, static_cast<size_t>(rows * columns) * base::dtype_size(dtype));
+  std::memcpy(result.data<char>(), data,
+              static_cast<size_t>(rows * columns) * base::dtype_size(dtype));
   return result;
 }
 
-mx::array heads_first(const mx::array& x) { return mx::expand_dims(mx::transpose(x, {1, 0, 2}), 0); }
+mx::array heads_first(const mx::array& x) {
+  return mx::expand_dims(mx::transpose(x, {1, 0, 2}), 0);
+}
 
 // [1, heads, tokens, dim] -> [tokens, heads * dim].
 mx::array tokens_first(const mx::array& x) {
@@ -55,7 +59,8 @@ mx::array dense(const checkpoint::Matrix& matrix) {
   const int64_t groups = w.in / w.group_size;
   return mx::dequantize(copy_in(w.data, base::DType::kU32, w.out, w.in * w.bits / 32),
                         mx::astype(copy_in(w.scales, w.dtype, w.out, groups), mx::float32),
-                        mx::astype(copy_in(w.biases, w.dtype, w.out, groups), mx::float32), w.group_size, w.bits);
+                        mx::astype(copy_in(w.biases, w.dtype, w.out, groups), mx::float32),
+                        w.group_size, w.bits);
 }
 
 mx::array activate(Activation activation, const mx::array& x) {
@@ -74,7 +79,8 @@ mx::array activate(Activation activation, const mx::array& x) {
       const mx::array cube = mx::multiply(mx::multiply(x, x), x);
       const mx::array inner = mx::multiply(mx::array(static_cast<float>(std::sqrt(2.0 / M_PI))),
                                            mx::add(x, mx::multiply(mx::array(0.044715F), cube)));
-      return mx::multiply(mx::multiply(x, mx::array(0.5F)), mx::add(mx::tanh(inner), mx::array(1.0F)));
+      return mx::multiply(mx::multiply(x, mx::array(0.5F)),
+                          mx::add(mx::tanh(inner), mx::array(1.0F)));
     }
   }
   throw base::internal_error("unknown activation {}", static_cast<int>(activation));
@@ -100,12 +106,14 @@ mx::array rope(const mx::array& x, const RopeTables& tables) {
   const mx::array sin = mx::expand_dims(tables.sin, 1);
   if (tables.layout == RopeLayout::kSplitHalf) {
     const auto halves = mx::split(x, 2, -1);
-    return mx::concatenate({mx::subtract(mx::multiply(halves[0], cos), mx::multiply(halves[1], sin)),
-                            mx::add(mx::multiply(halves[1], cos), mx::multiply(halves[0], sin))},
-                           -1);
+    return mx::concatenate(
+        {mx::subtract(mx::multiply(halves[0], cos), mx::multiply(halves[1], sin)),
+         mx::add(mx::multiply(halves[1], cos), mx::multiply(halves[0], sin))},
+        -1);
   }
   const auto pairs = mx::split(mx::reshape(x, {tokens, heads, dim / 2, 2}), 2, -1);
-  const mx::array rotated = mx::reshape(mx::concatenate({mx::negative(pairs[1]), pairs[0]}, -1), {tokens, heads, dim});
+  const mx::array rotated =
+      mx::reshape(mx::concatenate({mx::negative(pairs[1]), pairs[0]}, -1), {tokens, heads, dim});
   const bool one_angle = tables.layout == RopeLayout::kAdjacent;
   const mx::array c = one_angle ? mx::repeat(cos, 2, -1) : cos;
   const mx::array s = one_angle ? mx::repeat(sin, 2, -1) : sin;
@@ -119,7 +127,8 @@ mx::array block_attention(const mx::array& q, const mx::array& k, const mx::arra
     const int begin = static_cast<int>(cu_seqlens[b]);
     const int end = static_cast<int>(cu_seqlens[b + 1]);
     const auto part = [&](const mx::array& x) {
-      return heads_first(mx::slice(x, mx::Shape{begin, 0, 0}, mx::Shape{end, x.shape(1), x.shape(2)}));
+      return heads_first(
+          mx::slice(x, mx::Shape{begin, 0, 0}, mx::Shape{end, x.shape(1), x.shape(2)}));
     };
     const mx::array scores =
         mx::multiply(mx::matmul(part(q), mx::transpose(part(k), {0, 1, 3, 2})), mx::array(scale));
@@ -128,17 +137,20 @@ mx::array block_attention(const mx::array& q, const mx::array& k, const mx::arra
   return mx::concatenate(parts, 0);
 }
 
-mx::array causal_attention(const mx::array& q, const mx::array& k, const mx::array& v, int64_t start, float scale) {
+mx::array causal_attention(const mx::array& q, const mx::array& k, const mx::array& v,
+                           int64_t start, float scale) {
   const int tokens = q.shape(0);
   const int total = k.shape(0);
   const int group = q.shape(1) / k.shape(1);
   const mx::array keys = mx::repeat(heads_first(k), group, 1);
   const mx::array values = mx::repeat(heads_first(v), group, 1);
-  const mx::array rows = mx::add(mx::expand_dims(mx::arange(tokens), 1), mx::array(static_cast<int>(start)));
+  const mx::array rows =
+      mx::add(mx::expand_dims(mx::arange(tokens), 1), mx::array(static_cast<int>(start)));
   const mx::array seen = mx::greater_equal(rows, mx::expand_dims(mx::arange(total), 0));
   const mx::array scores =
       mx::multiply(mx::matmul(heads_first(q), mx::transpose(keys, {0, 1, 3, 2})), mx::array(scale));
-  const mx::array masked = mx::where(seen, scores, mx::array(-std::numeric_limits<float>::infinity()));
+  const mx::array masked =
+      mx::where(seen, scores, mx::array(-std::numeric_limits<float>::infinity()));
   return tokens_first(mx::matmul(mx::softmax(masked, -1, true), values));
 }
 

@@ -1,5 +1,5 @@
-// The same operations from stock MLX parts: what GPU back ends run, and the second definition that the
-// CPU kernels are compared with.
+// The same operations from stock MLX parts: what GPU back ends run, and the second definition that
+// the CPU kernels are compared with.
 #pragma once
 
 #include "ops/ops.h"
@@ -17,6 +17,7 @@ mx::array rope(const mx::array& x, const RopeTables& tables);
 mx::array block_attention(const mx::array& q, const mx::array& k, const mx::array& v,
                           std::span<const int64_t> cu_seqlens, float scale);
 // q [tokens, heads, dim] at positions start...; k, v [start + tokens, kv_heads, dim].
-mx::array causal_attention(const mx::array& q, const mx::array& k, const mx::array& v, int64_t start, float scale);
+mx::array causal_attention(const mx::array& q, const mx::array& k, const mx::array& v,
+                           int64_t start, float scale);
 
 }  // namespace mlxcel::ops::stock

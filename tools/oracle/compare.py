@@ -4,6 +4,7 @@
 
 Integers must be equal; floats may differ by tolerance * max(1, largest value of the stage), and
 pixel_values by 1e-5. Every stage of the golden file must be there. Exits 0 when all of them hold.
+Stages come in the order in which they are computed: the first that differs is the one to look at.
 """
 
 import argparse
@@ -13,6 +14,33 @@ import numpy as np
 from safetensors import safe_open
 
 PIXEL_TOLERANCE = 1e-5
+
+ORDER = [
+    "input_ids",
+    "position_ids",
+    "grid_thw",
+    "pixel_values",
+    "vision.position_ids",
+    "vision.patch_embed",
+    "vision.layernorm_pre",
+    "vision.block",
+    "vision.merger",
+    "inputs_embeds",
+    "decoder.hidden",
+    "decoder.norm",
+    "logits",
+    "tokens",
+]
+
+
+def place(name):
+    """Sorts stages; those of later families come last."""
+    stem, _, number = name.rpartition(".")
+    if number.isdigit():
+        name, number = stem, int(number)
+    else:
+        number = 0
+    return (ORDER.index(name) if name in ORDER else len(ORDER), name, number)
 
 
 def read(path):
@@ -49,7 +77,7 @@ def main():
     if "logits" in got and "logits_rows" in metadata:
         got["logits"] = got["logits"][-len(want["logits"]) :]
     failures = 0
-    for name, expected in want.items():
+    for name, expected in sorted(want.items(), key=lambda item: place(item[0])):
         if name.startswith("tokens_theta"):  # what a wrong rope base would give
             continue
         holds, text = judge(name, got.get(name), expected, args.tolerance)

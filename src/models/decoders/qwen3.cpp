@@ -53,7 +53,8 @@ mx::array with_visual_rows(const mx::array& embedded, const SequenceInput& seque
 
 }  // namespace
 
-Qwen3Decoder::Qwen3Decoder(const Qwen3Config& config, const checkpoint::Weights& weights, const ops::Context& context)
+Qwen3Decoder::Qwen3Decoder(const Qwen3Config& config, const checkpoint::Weights& weights,
+                           const ops::Context& context)
     : config_(config),
       context_(context),
       table_(weights.matrix("text.embed_tokens.weight")),
@@ -63,17 +64,20 @@ Qwen3Decoder::Qwen3Decoder(const Qwen3Config& config, const checkpoint::Weights&
   for (int64_t i = 0; i < config.layers; ++i) {
     const std::string name = "text.layers." + std::to_string(i) + ".";
     const auto linear = [&](const char* part) { return nn::Linear(weights, name + part); };
-    const auto norm = [&](const char* part) { return nn::RmsNorm(weights, name + part, config.rms_norm_eps); };
-    layers_.push_back({.input_norm = norm("input_layernorm"),
-                       .qkv = {linear("self_attn.q_proj").params(), linear("self_attn.k_proj").params(),
-                               linear("self_attn.v_proj").params()},
-                       .q_norm = norm("self_attn.q_norm"),
-                       .k_norm = norm("self_attn.k_norm"),
-                       .o_proj = linear("self_attn.o_proj"),
-                       .post_norm = norm("post_attention_layernorm"),
-                       .gate = linear("mlp.gate_proj"),
-                       .up = linear("mlp.up_proj"),
-                       .down = linear("mlp.down_proj")});
+    const auto norm = [&](const char* part) {
+      return nn::RmsNorm(weights, name + part, config.rms_norm_eps);
+    };
+    layers_.push_back(
+        {.input_norm = norm("input_layernorm"),
+         .qkv = {linear("self_attn.q_proj").params(), linear("self_attn.k_proj").params(),
+                 linear("self_attn.v_proj").params()},
+         .q_norm = norm("self_attn.q_norm"),
+         .k_norm = norm("self_attn.k_norm"),
+         .o_proj = linear("self_attn.o_proj"),
+         .post_norm = norm("post_attention_layernorm"),
+         .gate = linear("mlp.gate_proj"),
+         .up = linear("mlp.up_proj"),
+         .down = linear("mlp.down_proj")});
   }
 }
 
@@ -87,20 +91,24 @@ mx::array Qwen3Decoder::embed(std::span<const SequenceInput> sequences) const {
 }
 
 mx::array Qwen3Decoder::attention(const Layer& layer, int64_t index, const mx::array& hidden,
-                                  const ops::RopeTables& rope, std::span<const SequenceInput> sequences,
+                                  const ops::RopeTables& rope,
+                                  std::span<const SequenceInput> sequences,
                                   std::span<const int64_t> starts) const {
   const auto qkv = ops::linear_many(context_, layer.input_norm(context_, hidden), layer.qkv);
   const int64_t dim = config_.head_dim;
-  const mx::array q = ops::rope(context_, layer.q_norm(context_, heads_of(qkv[0], config_.heads, dim)), rope);
-  const mx::array k = ops::rope(context_, layer.k_norm(context_, heads_of(qkv[1], config_.kv_heads, dim)), rope);
+  const mx::array q =
+      ops::rope(context_, layer.q_norm(context_, heads_of(qkv[0], config_.heads, dim)), rope);
+  const mx::array k =
+      ops::rope(context_, layer.k_norm(context_, heads_of(qkv[1], config_.kv_heads, dim)), rope);
   const mx::array v = heads_of(qkv[2], config_.kv_heads, dim);
   const float scale = 1.0F / std::sqrt(static_cast<float>(dim));
   std::vector<mx::array> parts;
   int64_t begin = 0;
   for (size_t s = 0; s < sequences.size(); ++s) {
     const int64_t end = begin + static_cast<int64_t>(sequences[s].token_ids.size());
-    parts.push_back(ops::cached_attention(context_, *sequences[s].cache, index, starts[s], rows(q, begin, end),
-                                          rows(k, begin, end), rows(v, begin, end), scale));
+    parts.push_back(ops::cached_attention(context_, *sequences[s].cache, index, starts[s],
+                                          rows(q, begin, end), rows(k, begin, end),
+                                          rows(v, begin, end), scale));
     begin = end;
   }
   return layer.o_proj(context_, join(parts), {.residual = &hidden});
@@ -120,8 +128,8 @@ mx::array Qwen3Decoder::forward(std::span<const SequenceInput> sequences, Stages
     const Layer& layer = layers_[i];
     record(stages, "decoder.hidden." + std::to_string(i), hidden);
     hidden = attention(layer, static_cast<int64_t>(i), hidden, rope, sequences, starts);
-    const mx::array gated = ops::linear_swiglu(context_, layer.post_norm(context_, hidden), layer.gate.params(),
-                                               layer.up.params());
+    const mx::array gated = ops::linear_swiglu(context_, layer.post_norm(context_, hidden),
+                                               layer.gate.params(), layer.up.params());
     hidden = layer.down(context_, gated, {.residual = &hidden});
   }
   record(stages, "decoder.hidden." + std::to_string(layers_.size()), hidden);

@@ -13,7 +13,8 @@ namespace mlxcel::models {
 
 class Qwen3Decoder {
  public:
-  Qwen3Decoder(const Qwen3Config& config, const checkpoint::Weights& weights, const ops::Context& context);
+  Qwen3Decoder(const Qwen3Config& config, const checkpoint::Weights& weights,
+               const ops::Context& context);
 
   // One step over packed sequences, see Model::forward. Rows of visual tokens are taken from the
   // sequence's features instead of the embedding table.
@@ -33,8 +34,9 @@ class Qwen3Decoder {
   };
 
   mx::array embed(std::span<const SequenceInput> sequences) const;
-  mx::array attention(const Layer& layer, int64_t index, const mx::array& hidden, const ops::RopeTables& rope,
-                      std::span<const SequenceInput> sequences, std::span<const int64_t> starts) const;
+  mx::array attention(const Layer& layer, int64_t index, const mx::array& hidden,
+                      const ops::RopeTables& rope, std::span<const SequenceInput> sequences,
+                      std::span<const int64_t> starts) const;
 
   Qwen3Config config_;
   ops::Context context_;

@@ -21,7 +21,8 @@ std::optional<float> nested_theta(const JsonField& json, std::string_view key) {
   if (!block) return std::nullopt;
   const std::string type = block->string_or("rope_type", block->string_or("type", "default"));
   if (type != "default") {
-    throw unsupported("{} asks for rope scaling of type '{}', which is not supported", block->where(), type);
+    throw unsupported("{} asks for rope scaling of type '{}', which is not supported",
+                      block->where(), type);
   }
   const auto theta = block->find("rope_theta");
   if (!theta) return std::nullopt;
@@ -42,13 +43,15 @@ float read_theta(const JsonField& json) {
     throw bad_input("{} has neither 'rope_theta' nor 'rope_parameters.rope_theta'", json.where());
   }
   if (!(*theta >= 1.0F && *theta <= 1e12F)) {
-    throw bad_input("{}: the rope base is {}, expected a number from 1 to 1e12", json.where(), *theta);
+    throw bad_input("{}: the rope base is {}, expected a number from 1 to 1e12", json.where(),
+                    *theta);
   }
   return *theta;
 }
 
 void refuse(const JsonField& json, std::string_view key) {
-  if (json.bool_or(key, false)) throw unsupported("{} is true, which is not supported", json.at(key).where());
+  if (json.bool_or(key, false))
+    throw unsupported("{} is true, which is not supported", json.at(key).where());
 }
 
 }  // namespace
@@ -62,12 +65,13 @@ Qwen3Config parse_qwen3_config(const JsonField& json, bool tied_fallback) {
   config.heads = json.int_at("num_attention_heads", 1, 1024);
   config.kv_heads = json.int_or("num_key_value_heads", config.heads, 1, config.heads);
   if (config.heads % config.kv_heads != 0) {
-    throw bad_input("{}: num_attention_heads {} is no multiple of num_key_value_heads {}", json.where(), config.heads,
-                    config.kv_heads);
+    throw bad_input("{}: num_attention_heads {} is no multiple of num_key_value_heads {}",
+                    json.where(), config.heads, config.kv_heads);
   }
   config.head_dim = json.int_or("head_dim", config.hidden / config.heads, 2, 1024);
   if (config.head_dim % 2 != 0) {
-    throw bad_input("{} is {}, expected an even number", json.at("head_dim").where(), config.head_dim);
+    throw bad_input("{} is {}, expected an even number", json.at("head_dim").where(),
+                    config.head_dim);
   }
   config.ffn = json.int_at("intermediate_size", 1, kMaxWidth * 8);
   config.vocab_size = json.int_at("vocab_size", 1, kMaxVocab);
@@ -81,7 +85,8 @@ Qwen3Config parse_qwen3_config(const JsonField& json, bool tied_fallback) {
   config.tied = json.bool_or("tie_word_embeddings", tied_fallback);
   const std::string activation = json.string_or("hidden_act", "silu");
   if (activation != "silu") {
-    throw unsupported("{} is '{}'; only 'silu' is supported", json.at("hidden_act").where(), activation);
+    throw unsupported("{} is '{}'; only 'silu' is supported", json.at("hidden_act").where(),
+                      activation);
   }
   refuse(json, "attention_bias");
   refuse(json, "use_sliding_window");

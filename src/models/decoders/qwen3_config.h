@@ -1,5 +1,5 @@
-// Dimensions and tensors of the Qwen3 decoder, which is a text model of its own and the language half
-// of several vision-language families.
+// Dimensions and tensors of the Qwen3 decoder, which is a text model of its own and the language
+// half of several vision-language families.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +24,10 @@ struct Qwen3Config {
   bool tied = false;     // the head is the embedding table
 };
 
-// Reads a text config, checked. `tied_fallback` is tie_word_embeddings of an outer config. Rope settings
-// are met flat (`rope_theta`) or nested (`rope_parameters.rope_theta`); neither is an error, since every
-// default would be fluent and wrong. Throws kBadInput, and kUnsupported by name for rope scaling,
-// sliding windows, attention biases or another activation.
+// Reads a text config, checked. `tied_fallback` is tie_word_embeddings of an outer config. Rope
+// settings are met flat (`rope_theta`) or nested (`rope_parameters.rope_theta`); neither is an
+// error, since every default would be fluent and wrong. Throws kBadInput, and kUnsupported by name
+// for rope scaling, sliding windows, attention biases or another activation.
 Qwen3Config parse_qwen3_config(const base::JsonField& json, bool tied_fallback);
 
 // Rows "text.*" and "head.weight".

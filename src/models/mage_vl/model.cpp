@@ -8,12 +8,16 @@ namespace {
 
 class MageVlModel : public Model {
  public:
-  MageVlModel(const MageVlConfig& config, const checkpoint::Weights& weights, const ops::Context& context)
-      : info_(config.info), vision_(config.vision, weights, context), decoder_(config.text, weights, context) {}
+  MageVlModel(const MageVlConfig& config, const checkpoint::Weights& weights,
+              const ops::Context& context)
+      : info_(config.info),
+        vision_(config.vision, weights, context),
+        decoder_(config.text, weights, context) {}
 
   const ModelInfo& info() const override { return info_; }
 
-  VisualFeatures encode(std::span<const image::Patches* const> pictures, Stages* stages) const override {
+  VisualFeatures encode(std::span<const image::Patches* const> pictures,
+                        Stages* stages) const override {
     return {vision_.forward(pictures, stages), {}};
   }
 

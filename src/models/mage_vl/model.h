@@ -1,4 +1,5 @@
-// Mage-VL whole: tower and decoder. Positions of the decoder are plain 1-D positions, pictures included.
+// Mage-VL whole: tower and decoder. Positions of the decoder are plain 1-D positions, pictures
+// included.
 #pragma once
 
 #include <memory>

@@ -25,14 +25,16 @@ std::vector<ops::LinearParams> split_qkv(const nn::Linear& fused) {
 
 mx::array pack_rows(std::span<const image::Patches* const> pictures, int64_t width) {
   std::vector<float> rows;
-  for (const image::Patches* picture : pictures) rows.insert(rows.end(), picture->rows.begin(), picture->rows.end());
+  for (const image::Patches* picture : pictures)
+    rows.insert(rows.end(), picture->rows.begin(), picture->rows.end());
   const int count = static_cast<int>(static_cast<int64_t>(rows.size()) / width);
   return mx::array(rows.data(), {count, static_cast<int>(width)}, mx::float32);
 }
 
 }  // namespace
 
-std::vector<int64_t> mage_attention_blocks(std::span<const image::Grid> grids, int64_t frame_window) {
+std::vector<int64_t> mage_attention_blocks(std::span<const image::Grid> grids,
+                                           int64_t frame_window) {
   std::vector<int64_t> bounds = {0};
   for (const image::Grid& grid : grids) {
     const int64_t frame = int64_t{grid.h} * grid.w;
@@ -43,7 +45,8 @@ std::vector<int64_t> mage_attention_blocks(std::span<const image::Grid> grids, i
   return bounds;
 }
 
-MageVision::MageVision(const MageVisionConfig& config, const checkpoint::Weights& weights, const ops::Context& context)
+MageVision::MageVision(const MageVisionConfig& config, const checkpoint::Weights& weights,
+                       const ops::Context& context)
     : config_(config),
       context_(context),
       patch_embedding_{weights.matrix("visual.embeddings.patch_embedding.weight"), nullptr},
@@ -63,13 +66,15 @@ MageVision::MageVision(const MageVisionConfig& config, const checkpoint::Weights
   }
 }
 
-mx::array MageVision::forward(std::span<const image::Patches* const> pictures, Stages* stages) const {
+mx::array MageVision::forward(std::span<const image::Patches* const> pictures,
+                              Stages* stages) const {
   std::vector<image::Grid> grids;
   std::vector<std::array<int32_t, 3>> positions;
   for (const image::Patches* picture : pictures) {
-    if (static_cast<int64_t>(picture->rows.size()) != picture->grid.patches() * config_.patch_width()) {
-      throw base::bad_input("a picture has {} values for {} patches, expected {} each", picture->rows.size(),
-                            picture->grid.patches(), config_.patch_width());
+    if (static_cast<int64_t>(picture->rows.size()) !=
+        picture->grid.patches() * config_.patch_width()) {
+      throw base::bad_input("a picture has {} values for {} patches, expected {} each",
+                            picture->rows.size(), picture->grid.patches(), config_.patch_width());
     }
     grids.push_back(picture->grid);
     const auto own = image::positions_from_grid(picture->grid, static_cast<int>(config_.merge));
@@ -92,10 +97,12 @@ mx::array MageVision::forward(std::span<const image::Patches* const> pictures, S
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
     const auto qkv = ops::linear_many(context_, layer.norm1(context_, x), layer.qkv);
-    const auto split = [&](const mx::array& part) { return mx::reshape(part, {count, heads, dim}); };
-    const mx::array attended =
-        ops::block_attention(context_, ops::rope(context_, split(qkv[0]), rope),
-                             ops::rope(context_, split(qkv[1]), rope), split(qkv[2]), blocks, scale);
+    const auto split = [&](const mx::array& part) {
+      return mx::reshape(part, {count, heads, dim});
+    };
+    const mx::array attended = ops::block_attention(
+        context_, ops::rope(context_, split(qkv[0]), rope),
+        ops::rope(context_, split(qkv[1]), rope), split(qkv[2]), blocks, scale);
     x = layer.proj(context_, attended, {.residual = &x});
     const mx::array inner =
         layer.fc1(context_, layer.norm2(context_, x), {.activation = ops::Activation::kGeluErf});
@@ -104,9 +111,10 @@ mx::array MageVision::forward(std::span<const image::Patches* const> pictures, S
   }
 
   const int fold = static_cast<int>(config_.merge * config_.merge);
-  const mx::array folded = mx::reshape(merger_norm_(context_, x), {count / fold, fold * heads * dim});
-  const mx::array merged =
-      merger_out_(context_, merger_in_(context_, folded, {.activation = ops::Activation::kGeluErf}));
+  const mx::array folded =
+      mx::reshape(merger_norm_(context_, x), {count / fold, fold * heads * dim});
+  const mx::array merged = merger_out_(
+      context_, merger_in_(context_, folded, {.activation = ops::Activation::kGeluErf}));
   record(stages, "vision.merger", merged);
   return merged;
 }

@@ -22,15 +22,17 @@ class MageVisionTest : public ::testing::Test {
       "text_config": {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "head_dim": 32,
         "intermediate_size": 64, "vocab_size": 16, "rope_parameters": {"rope_theta": 5000000}},
       "vision_config": {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 1,
-        "intermediate_size": 96, "patch_size": 4, "frame_windows_size": 4}})", "config.json");
+        "intermediate_size": 96, "patch_size": 4, "frame_windows_size": 4}})",
+                                             "config.json");
     family_ = parse_mage_vl({json, "config.json"});
     std::mt19937 random(3);
     std::vector<checkpoint::Tensor> tensors;
     for (const auto& row : family_->schema.rows) {
       for (int64_t n = 0; n < std::max<int64_t>(1, row.count); ++n) {
-        checkpoint::Tensor tensor = {.name = checkpoint::spell(family_->schema.layouts[0], checkpoint::expand(row, n)),
-                                     .dtype = base::DType::kF32,
-                                     .shape = row.shape};
+        checkpoint::Tensor tensor = {
+            .name = checkpoint::spell(family_->schema.layouts[0], checkpoint::expand(row, n)),
+            .dtype = base::DType::kF32,
+            .shape = row.shape};
         auto values = std::make_shared<std::vector<float>>(static_cast<size_t>(tensor.elements()));
         std::normal_distribution<float> normal(0, 0.2F);
         for (float& v : *values) v = normal(random);
@@ -39,19 +41,23 @@ class MageVisionTest : public ::testing::Test {
         tensors.push_back(std::move(tensor));
       }
     }
-    weights_ = checkpoint::Weights::load(checkpoint::TensorSet::from_tensors(std::move(tensors), "memory"), family_->schema, {});
+    weights_ = checkpoint::Weights::load(
+        checkpoint::TensorSet::from_tensors(std::move(tensors), "memory"), family_->schema, {});
   }
 
   image::Patches picture(image::Grid grid, unsigned seed) const {
-    image::Patches patches = {.rows = std::vector<float>(static_cast<size_t>(grid.patches() * 48)), .grid = grid};
+    image::Patches patches = {.rows = std::vector<float>(static_cast<size_t>(grid.patches() * 48)),
+                              .grid = grid};
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
     for (float& v : patches.rows) v = normal(random);
     return patches;
   }
 
-  std::vector<float> run(std::vector<const image::Patches*> pictures, ops::Backend backend = ops::Backend::kKernels) {
-    const MageVision vision(dynamic_cast<const MageVlConfig&>(*family_).vision, weights_, {backend, &pool_});
+  std::vector<float> run(std::vector<const image::Patches*> pictures,
+                         ops::Backend backend = ops::Backend::kKernels) {
+    const MageVision vision(dynamic_cast<const MageVlConfig&>(*family_).vision, weights_,
+                            {backend, &pool_});
     mx::array y = vision.forward(pictures, nullptr);
     y.eval();
     rows_ = y.shape(0);
@@ -60,7 +66,8 @@ class MageVisionTest : public ::testing::Test {
 
   static void expect_close(std::span<const float> a, std::span<const float> b) {
     ASSERT_EQ(a.size(), b.size());
-    for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-4F * std::max(1.0F, std::fabs(b[i])));
+    for (size_t i = 0; i < a.size(); ++i)
+      ASSERT_NEAR(a[i], b[i], 1e-4F * std::max(1.0F, std::fabs(b[i])));
   }
 
   std::unique_ptr<FamilyConfig> family_;
@@ -97,7 +104,8 @@ TEST(MageAttentionBlocks, WindowsOfFramesAndOneBlockAPicture) {
   EXPECT_EQ(mage_attention_blocks(grids, 4), (std::vector<int64_t>{0, 16, 32, 40, 72, 104}));
 }
 
-// Six frames are windows of four and two: changing a frame of the second leaves the first as it was.
+// Six frames are windows of four and two: changing a frame of the second leaves the first as it
+// was.
 TEST_F(MageVisionTest, FramesAttendInsideTheirWindowOnly) {
   const auto clip = picture({6, 2, 2}, 5);
   auto changed = clip;

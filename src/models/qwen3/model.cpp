@@ -7,12 +7,14 @@ namespace {
 
 class Qwen3Model : public Model {
  public:
-  Qwen3Model(const Qwen3FamilyConfig& config, const checkpoint::Weights& weights, const ops::Context& context)
+  Qwen3Model(const Qwen3FamilyConfig& config, const checkpoint::Weights& weights,
+             const ops::Context& context)
       : info_(config.info), decoder_(config.text, weights, context) {}
 
   const ModelInfo& info() const override { return info_; }
 
-  VisualFeatures encode(std::span<const image::Patches* const> /*pictures*/, Stages* /*stages*/) const override {
+  VisualFeatures encode(std::span<const image::Patches* const> /*pictures*/,
+                        Stages* /*stages*/) const override {
     throw base::unsupported("qwen3 is a text model: it takes no pictures");
   }
 
@@ -29,7 +31,8 @@ class Qwen3Model : public Model {
 
 std::unique_ptr<Model> make_qwen3(const FamilyConfig& config, const checkpoint::Weights& weights,
                                   const ops::Context& context) {
-  return std::make_unique<Qwen3Model>(dynamic_cast<const Qwen3FamilyConfig&>(config), weights, context);
+  return std::make_unique<Qwen3Model>(dynamic_cast<const Qwen3FamilyConfig&>(config), weights,
+                                      context);
 }
 
 }  // namespace mlxcel::models
