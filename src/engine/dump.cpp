@@ -62,6 +62,7 @@ void dump_stages(const LoadedModel& model, const PreparedPrompt& prompt,
   const float* last = logits.data<float>() + (static_cast<int64_t>(logits.size()) - vocab);
   while (static_cast<int64_t>(tokens.size()) < options.max_tokens) {
     tokens.push_back(static_cast<int32_t>(kernels::argmax(last, vocab)));
+    if (static_cast<int64_t>(tokens.size()) == options.max_tokens) break;
     const auto position =
         static_cast<int32_t>(prompt.next_position + static_cast<int64_t>(tokens.size()) - 1);
     const models::SequenceInput input = {.token_ids = std::span(&tokens.back(), 1),

@@ -174,22 +174,6 @@ TEST(Linear, RowsDoNotDependOnTheirNeighbours) {
   });
 }
 
-double reference_activation(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kGeluErf:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::kGeluTanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::kQuickGelu:
-      return x / (1 + std::exp(-1.702 * x));
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x));
-  }
-  return NAN;
-}
-
 TEST(Linear, EpilogueInOrder) {
   base::ThreadPool pool(2);
   for_each_target([&] {
@@ -214,7 +198,7 @@ TEST(Linear, EpilogueInOrder) {
             for (size_t i = 0; i < y.size(); ++i) {
               double expected = plain[i];
               if ((parts & 1) != 0) expected += bias[i % static_cast<size_t>(out)];
-              expected = reference_activation(activation, expected);
+              expected = test::reference_activation(activation, expected);
               if ((parts & 2) != 0) expected += residual[i];
               ASSERT_NEAR(y[i], expected, 1e-6 * (1 + std::abs(expected)));
             }
@@ -267,7 +251,7 @@ TEST(LinearSwiglu, IsSiluOfGateTimesUp) {
         std::vector<float> y(g.size(), kUnset);
         linear_swiglu(x.data(), rows, gate.view, up.view, y.data(), pool);
         for (size_t i = 0; i < y.size(); ++i) {
-          const double expected = reference_activation(Activation::kSilu, g[i]) * u[i];
+          const double expected = test::reference_activation(Activation::kSilu, g[i]) * u[i];
           ASSERT_NEAR(y[i], expected, 1e-6 * (1 + std::abs(expected)));
         }
       }

@@ -155,22 +155,6 @@ TEST(Math, TanhWithinFourUlps) {
   });
 }
 
-double reference_activation(Activation activation, double x) {
-  switch (activation) {
-    case Activation::kNone:
-      return x;
-    case Activation::kGeluErf:
-      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-    case Activation::kGeluTanh:
-      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-    case Activation::kQuickGelu:
-      return x / (1 + std::exp(-1.702 * x));
-    case Activation::kSilu:
-      return x / (1 + std::exp(-x));
-  }
-  return NAN;
-}
-
 TEST(Math, ActivationsInPlaceAndNot) {
   base::ThreadPool pool(2);
   test::for_each_target([&] {
@@ -183,7 +167,7 @@ TEST(Math, ActivationsInPlaceAndNot) {
         std::vector<float> y(count, -7.0f);
         activate(activation, x.data(), static_cast<int64_t>(count), y.data(), pool);
         for (size_t i = 0; i < count; ++i) {
-          const double expected = reference_activation(activation, x[i]);
+          const double expected = test::reference_activation(activation, x[i]);
           ASSERT_NEAR(y[i], expected, 5e-7 * std::max(1.0, std::abs(expected))) << x[i];
         }
         std::vector<float> in_place = x;

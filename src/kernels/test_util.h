@@ -151,4 +151,21 @@ inline Matrix make_matrix(const MatrixSpec& spec) {
   return m;
 }
 
+// The activations in double precision.
+inline double reference_activation(Activation activation, double x) {
+  switch (activation) {
+    case Activation::kNone:
+      return x;
+    case Activation::kGeluErf:
+      return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+    case Activation::kGeluTanh:
+      return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+    case Activation::kQuickGelu:
+      return x / (1 + std::exp(-1.702 * x));
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
+  }
+  return NAN;
+}
+
 }  // namespace mlxcel::kernels::test
