@@ -1,5 +1,6 @@
 #include "models/registry.h"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -15,15 +16,23 @@ constexpr std::array kFamilies = {
     Family{"qwen3", parse_qwen3_family, make_qwen3},
 };
 
+// Null when there is none.
+const Family* family_named(std::string_view model_type) {
+  const auto it = std::find_if(kFamilies.begin(), kFamilies.end(), [&](const Family& family) {
+    return family.model_type == model_type;
+  });
+  return it == kFamilies.end() ? nullptr : &*it;
+}
+
 }  // namespace
 
 std::span<const Family> families() { return kFamilies; }
 
 const Family& find_family(const base::JsonField& config) {
   const std::string type = config.at("model_type").as_string();
+  if (const Family* family = family_named(type)) return *family;
   std::string known;
   for (const Family& family : kFamilies) {
-    if (family.model_type == type) return family;
     known += (known.empty() ? "" : ", ") + std::string(family.model_type);
   }
   throw base::unsupported("{} is '{}', which is not supported; supported are {}",
@@ -41,11 +50,9 @@ std::unique_ptr<Model> load_model(const std::filesystem::path& folder, const Fam
                                   const ops::Context& context) {
   const auto tensors = checkpoint::TensorSet::open(folder);
   const auto weights = checkpoint::Weights::load(tensors, config.schema, config.quantization);
-  for (const Family& family : kFamilies) {
-    if (family.model_type == config.info.model_type)
-      return family.make_model(config, weights, context);
-  }
-  throw base::internal_error("no family '{}'", config.info.model_type);
+  const Family* family = family_named(config.info.model_type);
+  if (family == nullptr) throw base::internal_error("no family '{}'", config.info.model_type);
+  return family->make_model(config, weights, context);
 }
 
 }  // namespace mlxcel::models
